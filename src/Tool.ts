@@ -1,0 +1,450 @@
+/**
+ * What may the model ask for? A name, a description, a Schema in, a Schema out, and an Effect as the body.
+ *
+ * A tool is three things at once: the declaration that a registry reads, a real tool of `effect/ai` that goes into
+ * `Toolkit.make` and an MCP server unchanged, and the plain function of its handler.
+ *
+ * @since 0.1.0
+ */
+import * as WireTool from "effect/ai/Tool"
+import * as Services from "effect/Context"
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import type { Pipeable } from "effect/Pipeable"
+import * as Schema from "effect/Schema"
+import type * as Types from "effect/Types"
+import * as Arguments from "./internal/arguments.ts"
+import * as Callable from "./internal/callable.ts"
+import * as Codec from "./internal/codec.ts"
+import * as JsonSchema from "./internal/jsonSchema.ts"
+
+/**
+ * A tool: callable, and a tool of `effect/ai`. `R` is what its handler needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Tool<
+  out Name extends string,
+  In extends Schema.Constraint,
+  Out extends Schema.Constraint,
+  Fail extends Schema.Constraint,
+  out R = never
+> extends WireTool.Tool<Name, Config<In, Out, Fail>, R>, Pipeable {
+  /** Runs the handler alone, with defaults applied: no validation, and nothing of what a registry does around it. */
+  (...input: CallArguments<In>): Effect.Effect<Out["Type"], Fail["Type"], R | In["DecodingServices"]>
+  readonly [Callable.TypeId]: Callable.Declaration
+  annotate<I, S>(tag: Services.Key<I, S>, value: S): Tool<Name, In, Out, Fail, R>
+  annotateMerge<I>(context: Services.Context<I>): Tool<Name, In, Out, Fail, R>
+  addDependency<I, S>(tag: Services.Key<I, S>): Tool<Name, In, Out, Fail, R | I>
+  setNeedsApproval(needsApproval: WireTool.NeedsApproval<In>): Tool<Name, In, Out, Fail, R>
+  /** The schemas belong to the handler: declare another tool instead. */
+  readonly setParameters: never
+  readonly setSuccess: never
+  readonly setFailure: never
+}
+
+/**
+ * How `effect/ai` sees the schemas of a tool.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Config<In extends Schema.Constraint, Out extends Schema.Constraint, Fail extends Schema.Constraint> {
+  readonly parameters: In
+  readonly success: Out
+  readonly failure: Fail
+  readonly failureMode: "return"
+}
+
+/**
+ * Any tool of ours, its schemas and needs forgotten.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Any = Callable.AnyTool
+
+type Fields = Schema.Struct.Fields
+
+/**
+ * The schema of an `input` option: itself, or the Struct of its fields.
+ *
+ * @category inference
+ * @since 0.1.0
+ */
+export type InputSchema<I> = I extends Schema.Constraint ? I : I extends Fields ? Schema.Struct<I> : never
+
+type OptionalKeys<T> = { [K in keyof T]-?: {} extends Pick<T, K> ? K : never }[keyof T]
+
+/**
+ * What the plain call takes: the decoded input, where a parameter with a decoding default may be left out.
+ *
+ * @category inference
+ * @since 0.1.0
+ */
+export type PlainInput<In extends Schema.Constraint> = Types.Simplify<
+  & Omit<In["Type"], OptionalKeys<In["Encoded"]> & keyof In["Type"]>
+  & Partial<Pick<In["Type"], OptionalKeys<In["Encoded"]> & keyof In["Type"]>>
+>
+
+/**
+ * The arguments of the plain call: none where nothing is required.
+ *
+ * @category inference
+ * @since 0.1.0
+ */
+export type CallArguments<In extends Schema.Constraint> = {} extends PlainInput<In> ? [input?: PlainInput<In>]
+  : [input: PlainInput<In>]
+
+/**
+ * What a tool's handler gets.
+ *
+ * @category inference
+ * @since 0.1.0
+ */
+export type Input<T> = T extends Tool<infer _N, infer In, infer _O, infer _F, infer _R> ? In["Type"] : never
+
+/**
+ * What a tool's handler gives.
+ *
+ * @category inference
+ * @since 0.1.0
+ */
+export type Output<T> = T extends Tool<infer _N, infer _I, infer Out, infer _F, infer _R> ? Out["Type"] : never
+
+/**
+ * How a tool's handler may fail.
+ *
+ * @category inference
+ * @since 0.1.0
+ */
+export type Failure<T> = T extends Tool<infer _N, infer _I, infer _O, infer Fail, infer _R> ? Fail["Type"] : never
+
+/**
+ * What a tool needs: its handler's services and slots, and those of its schemas.
+ *
+ * @category inference
+ * @since 0.1.0
+ */
+export type Services_<T> = T extends Tool<infer _N, infer In, infer Out, infer Fail, infer R>
+  ? R | In["DecodingServices"] | Out["EncodingServices"] | Fail["EncodingServices"]
+  : never
+export type { Services_ as Services }
+
+/**
+ * What a tool declares besides its schemas and its body. Each is also a pipeable combinator of that name.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** For selection: a registry or an agent may take the tools that have one of some tags. */
+  readonly tags?: ReadonlyArray<string> | undefined
+  /** A heading for lists of tools. */
+  readonly category?: string | undefined
+  /** A name for people. */
+  readonly title?: string | undefined
+  /** Changes nothing. Default: false. */
+  readonly readOnly?: boolean | undefined
+  /** May destroy something. Default: true. */
+  readonly destructive?: boolean | undefined
+  /** Twice is as good as once. Default: false. */
+  readonly idempotent?: boolean | undefined
+  /** Reaches beyond the application. Default: true. */
+  readonly openWorld?: boolean | undefined
+  /** Asks the provider to hold the model to the schema, where it can. Default: the provider's. */
+  readonly strict?: boolean | undefined
+  /** Data of the application's own; MCP clients see it as `_meta`. */
+  readonly meta?: Record<string, unknown> | undefined
+  /** A batch with a call of this tool runs in call order, one at a time. Default: false. */
+  readonly serial?: boolean | undefined
+}
+
+const Tags = Services.Reference<ReadonlyArray<string>>("toolfold/Tool/Tags", { defaultValue: () => [] })
+const Category = Services.Reference<string | undefined>("toolfold/Tool/Category", { defaultValue: () => undefined })
+const Serial = Services.Reference<boolean>("toolfold/Tool/Serial", { defaultValue: () => false })
+
+const annotations = {
+  tags: Tags,
+  category: Category,
+  serial: Serial,
+  title: WireTool.Title,
+  readOnly: WireTool.Readonly,
+  destructive: WireTool.Destructive,
+  idempotent: WireTool.Idempotent,
+  openWorld: WireTool.OpenWorld,
+  strict: WireTool.Strict,
+  meta: WireTool.Meta
+}
+
+const known = new Set(["description", "input", "output", "failure", "handler", ...Object.keys(annotations)])
+
+/**
+ * Declares a tool.
+ *
+ * `input` is a Struct schema or its fields; what is advertised and what decodes the arguments is one codec, its
+ * properties in the order of declaration. `output` is what the handler gives, `String` when absent. `failure` is how it
+ * may fail: the model sees such a failure in full, and nothing of any other. A declaration that is wrong is refused
+ * where a registry is assembled, together with everything else that is wrong there.
+ *
+ * **Example** (A tool is also the function)
+ *
+ * ```ts run
+ * import * as Effect from "effect/Effect"
+ * import * as Schema from "effect/Schema"
+ * import * as Tool from "toolfold/Tool"
+ *
+ * const add = Tool.make("add", {
+ *   description: "Adds two numbers",
+ *   input: { a: Schema.Finite, b: Schema.Finite.pipe(Schema.withDecodingDefaultKey(Effect.succeed(1))) },
+ *   output: Schema.Finite,
+ *   handler: ({ a, b }) => Effect.succeed(a + b)
+ * })
+ *
+ * await Effect.runPromise(add({ a: 41 })) // => 42
+ * Tool.schema(add).input_schema.required // => ["a"]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <
+  const Name extends string,
+  R,
+  I extends Fields | Schema.Constraint = {},
+  Out extends Schema.Constraint = Schema.String,
+  Fail extends Schema.Constraint = Schema.Never
+>(
+  name: Name,
+  options: Options & {
+    readonly description?: string | undefined
+    readonly input?: I | undefined
+    readonly output?: Out | undefined
+    readonly failure?: Fail | undefined
+    readonly handler: (
+      input: InputSchema<NoInfer<I>>["Type"]
+    ) => Effect.Effect<NoInfer<Out>["Type"], NoInfer<Fail>["Type"], R>
+  }
+): Tool<Name, InputSchema<I>, Out, Fail, R> => {
+  const given = options.input ?? {}
+  const input: Schema.Constraint = Schema.isSchema(given) ? given : Schema.Struct(given as Fields)
+  const failure = options.failure ?? Schema.Never
+  const output = options.output ?? Schema.String
+  const problems = Object.keys(options).filter((key) => !known.has(key))
+    .map((key) => `unknown option ${JSON.stringify(key)}; known: ${Array.from(known).join(", ")}`)
+  let notes = Services.empty()
+  for (const [key, annotation] of Object.entries(annotations)) {
+    const value: unknown = Reflect.get(options, key)
+    if (value !== undefined) notes = Services.add(notes, annotation as Services.Reference<unknown>, value)
+  }
+  const handler = options.handler as Callable.Declaration["handler"]
+  return Callable.build({
+    [Callable.TypeId]: { input, output, failure, handler, problems },
+    id: `effect/ai/Tool/${name}`,
+    name,
+    description: options.description,
+    failureMode: "return",
+    parametersSchema: Schema.toCodecJson(input),
+    successSchema: Schema.toCodecJson(output),
+    failureSchema: Schema.toCodecJson(failure),
+    annotations: notes
+  }) as unknown as Tool<Name, InputSchema<I>, Out, Fail, R> // its types were checked above; `build` knows the shape alone
+}
+
+/**
+ * Whether a value is a tool of ours.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isTool = (u: unknown): u is Any => typeof u === "function" && Callable.TypeId in u
+
+/**
+ * What a model is shown of a tool. Made once for each tool; its bytes never change.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export interface Advertised {
+  readonly name: string
+  readonly description?: string
+  readonly input_schema: JsonSchema.JsonSchema
+}
+
+const advertised = new WeakMap<WireTool.Any, Advertised>()
+
+/**
+ * What is advertised of a tool.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const schema = (self: WireTool.Any): Advertised => {
+  const made = advertised.get(self)
+  if (made !== undefined) return made
+  const description = WireTool.getDescription(self)
+  const dynamic = WireTool.isDynamic(self) ? self.jsonSchema : undefined
+  const out: Advertised = {
+    name: self.name,
+    ...(description === undefined ? {} : { description }),
+    input_schema: dynamic === undefined
+      ? JsonSchema.advertise(isTool(self) ? self[Callable.TypeId].input : self.parametersSchema)
+      : { ...dynamic }
+  }
+  advertised.set(self, out)
+  return out
+}
+
+/**
+ * What would be wrong with these arguments, one line an error. Says nothing about defaults that need services.
+ *
+ * **Example** (Two mistakes at once)
+ *
+ * ```ts run
+ * import * as Effect from "effect/Effect"
+ * import * as Schema from "effect/Schema"
+ * import * as Tool from "toolfold/Tool"
+ *
+ * const greet = Tool.make("greet", {
+ *   input: { name: Schema.String, age: Schema.Int },
+ *   handler: ({ name }) => Effect.succeed(`Hello ${name}`)
+ * })
+ *
+ * Tool.validate(greet, { age: "old" }).errors // => ["name: Missing key", 'age: Expected number, got string "old"']
+ * ```
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const validate = (
+  self: WireTool.Any,
+  raw: unknown
+): { readonly valid: boolean; readonly errors: ReadonlyArray<string> } => {
+  const { input } = Arguments.parse(raw)
+  if (input === undefined) return { valid: false, errors: ["the arguments are not valid JSON"] }
+  const issues = Effect.runSync(
+    Codec.jsonCodec(self.parametersSchema).explain(input) as Effect.Effect<ReadonlyArray<Codec.PathIssue>>
+  )
+  return { valid: issues.length === 0, errors: issues.map(Codec.line) }
+}
+
+interface Combinator<in A> {
+  (value: A): <T extends WireTool.Any>(self: T) => T
+  <T extends WireTool.Any>(self: T, value: A): T
+}
+
+const combinator = <A>(
+  annotation: Services.Key<never, A> | Services.Key<WireTool.Title, A> | Services.Key<WireTool.Meta, A>
+): Combinator<A> =>
+  dual(2, (self: WireTool.Any, value: A) => self.annotate(annotation as Services.Key<never, A>, value))
+
+/**
+ * The tags of a tool; or, given names, adds them to a tool.
+ *
+ * **Example** (Asked and told)
+ *
+ * ```ts run
+ * import * as Effect from "effect/Effect"
+ * import * as Tool from "toolfold/Tool"
+ *
+ * const now = Tool.make("now", { handler: () => Effect.succeed("12:00") }).pipe(Tool.tags("clock"))
+ * Tool.tags(now) // => ["clock"]
+ * ```
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export const tags: {
+  (self: WireTool.Any): ReadonlyArray<string>
+  (...names: ReadonlyArray<string>): <T extends WireTool.Any>(self: T) => T
+} = (...args: ReadonlyArray<unknown>): never => {
+  const [self] = args
+  const result = args.length === 1 && typeof self !== "string"
+    ? Services.get((self as WireTool.Any).annotations, Tags)
+    : (tool: WireTool.Any) => tool.annotate(Tags, [...tags(tool), ...args as ReadonlyArray<string>])
+  return result as never // the overloads tell the two uses apart
+}
+
+/**
+ * Whether a tool has one of these tags.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const hasAnyTag = (self: WireTool.Any, names: Iterable<string>): boolean => {
+  const own = tags(self)
+  return Array.from(names).some((name) => own.includes(name))
+}
+
+/**
+ * @category options
+ * @since 0.1.0
+ */
+export const category: Combinator<string> = combinator<string>(Category as Services.Reference<string>)
+
+/**
+ * @category options
+ * @since 0.1.0
+ */
+export const title: Combinator<string> = combinator(WireTool.Title)
+
+/**
+ * @category options
+ * @since 0.1.0
+ */
+export const readOnly: Combinator<boolean> = combinator(WireTool.Readonly)
+
+/**
+ * @category options
+ * @since 0.1.0
+ */
+export const destructive: Combinator<boolean> = combinator(WireTool.Destructive)
+
+/**
+ * @category options
+ * @since 0.1.0
+ */
+export const idempotent: Combinator<boolean> = combinator(WireTool.Idempotent)
+
+/**
+ * @category options
+ * @since 0.1.0
+ */
+export const openWorld: Combinator<boolean> = combinator(WireTool.OpenWorld)
+
+/**
+ * @category options
+ * @since 0.1.0
+ */
+export const strict: Combinator<boolean> = combinator<boolean>(WireTool.Strict as Services.Reference<boolean>)
+
+/**
+ * @category options
+ * @since 0.1.0
+ */
+export const meta: Combinator<Record<string, unknown>> = combinator(WireTool.Meta)
+
+/**
+ * A batch with a call of this tool runs in call order, one at a time. What the calls see of the state stays the same.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export const serial: Combinator<boolean> = combinator(Serial)
+
+/**
+ * Whether a batch with a call of this tool runs one call at a time.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const isSerial = (self: WireTool.Any): boolean => Services.get(self.annotations, Serial)
+
+/**
+ * The heading that a tool stands under, if it has one.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const categoryOf = (self: WireTool.Any): string | undefined => Services.get(self.annotations, Category)
