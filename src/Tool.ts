@@ -270,6 +270,7 @@ export interface Advertised {
   readonly name: string
   readonly description?: string
   readonly input_schema: JsonSchema.JsonSchema
+  readonly strict?: boolean
 }
 
 const advertised = new WeakMap<WireTool.Any, Advertised>()
@@ -285,16 +286,37 @@ export const schema = (self: WireTool.Any): Advertised => {
   if (made !== undefined) return made
   const description = WireTool.getDescription(self)
   const dynamic = WireTool.isDynamic(self) ? self.jsonSchema : undefined
+  const strict = WireTool.getStrictMode(self)
   const out: Advertised = {
     name: self.name,
     ...(description === undefined ? {} : { description }),
     input_schema: dynamic === undefined
       ? JsonSchema.advertise(isTool(self) ? self[Callable.TypeId].input : self.parametersSchema)
-      : { ...dynamic }
+      : { ...dynamic },
+    ...(strict === undefined ? {} : { strict })
   }
   advertised.set(self, out)
   return out
 }
+
+/**
+ * Tools as a provider is handed them: what is advertised, and the tools of `effect/ai` for a provider of its own.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Table {
+  readonly schemas: ReadonlyArray<Advertised>
+  readonly tools: ReadonlyArray<WireTool.Any>
+}
+
+/**
+ * The table of these tools.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const table = (tools: ReadonlyArray<WireTool.Any>): Table => ({ schemas: tools.map(schema), tools })
 
 /**
  * What would be wrong with these arguments, one line an error. Says nothing about defaults that need services.

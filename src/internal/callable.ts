@@ -55,9 +55,18 @@ const rebuild = (self: AnyTool, changes: Record<string, unknown>): AnyTool => {
   return build({ ...shape, ...changes } as Shape) // the same properties, some of them replaced
 }
 
-const schemasAreFixed = (): never => {
-  throw new Error("the schemas of a tool belong to its handler: declare another tool")
-}
+/** The same tool under another name. */
+export const rename = (self: WireTool.Any, name: string): WireTool.Any =>
+  TypeId in self
+    ? rebuild(self as AnyTool, { name, id: `effect/ai/Tool/${name}` })
+    : Object.assign(Object.create(Object.getPrototypeOf(self)), self, { name })
+
+// A user's types do not show the setters of schemas, which would leave the handler behind; `effect/ai` uses them to
+// forget what it is not to judge.
+const withSchema = (part: "input" | "output" | "failure", field: string) =>
+  function(this: AnyTool, schema: Schema.Constraint) {
+    return rebuild(this, { [TypeId]: { ...this[TypeId], [part]: schema }, [field]: schema })
+  }
 
 const Proto = Object.assign(Object.create(Function.prototype), {
   [WireTool.TypeId]: { _Requirements: (_: never) => _ },
@@ -76,9 +85,9 @@ const Proto = Object.assign(Object.create(Function.prototype), {
   setNeedsApproval(this: AnyTool, needsApproval: unknown) {
     return rebuild(this, { needsApproval })
   },
-  setParameters: schemasAreFixed,
-  setSuccess: schemasAreFixed,
-  setFailure: schemasAreFixed
+  setParameters: withSchema("input", "parametersSchema"),
+  setSuccess: withSchema("output", "successSchema"),
+  setFailure: withSchema("failure", "failureSchema")
 })
 
 /** What fills in the parameters that a plain call left out; nothing where no parameter has a default. */

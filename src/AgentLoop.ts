@@ -1,0 +1,358 @@
+/**
+ * How does an agent work? It asks the model, answers the calls that the model makes, folds what they wrote, and decides
+ * whether to go on.
+ *
+ * There is one loop, with an optional watch for what happens: `run` gives it the observers that it was given, or none,
+ * and then no event is built; `stream` gives it a queue.
+ *
+ * @since 0.1.0
+ */
+import * as LanguageModel from "effect/ai/LanguageModel"
+import * as Prompt from "effect/ai/Prompt"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Queue from "effect/Queue"
+import * as Random from "effect/Random"
+import * as Ref from "effect/Ref"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { Agent } from "./Agent.ts"
+import * as Context from "./Context.ts"
+import type * as Events from "./Event.ts"
+import * as Observe from "./internal/observe.ts"
+import * as Run from "./internal/run.ts"
+import * as Provider from "./Provider.ts"
+import * as Ending from "./Result.ts"
+import { type Registry, ToolRegistry } from "./ToolRegistry.ts"
+import type * as Turn from "./Turn.ts"
+
+export { type Agent, isAgent, make, type Options } from "./Agent.ts"
+export {
+  type Cancelled,
+  type Completed,
+  type Ended,
+  type LimitReached,
+  ModelFailed,
+  type Refused,
+  type Result
+} from "./Result.ts"
+
+/**
+ * What a run is given.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunOptions<R = never> extends Observe.Observers<R> {
+  /** What is asked: text, or messages, with images and files. */
+  readonly prompt?: Prompt.RawInput | undefined
+  /** The transcript that it follows on. It is healed: every call gets its one result. */
+  readonly messages?: Prompt.RawInput | ReadonlyArray<Prompt.Message> | undefined
+  /** What the agent remembers at the start. Default: the initial values of every slot. */
+  readonly context?: Context.Context | undefined
+}
+
+/**
+ * What `stream` shows: everything that happens, and at the end the result.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Event = Events.Event | { readonly _tag: "RunEnd"; readonly result: Ending.Result }
+
+/**
+ * Runs an agent to its end.
+ *
+ * **Example** (A tool, an agent, and a scripted model)
+ *
+ * ```ts run
+ * import * as Effect from "effect/Effect"
+ * import * as Schema from "effect/Schema"
+ * import * as AgentLoop from "toolfold/AgentLoop"
+ * import * as ScriptedModel from "toolfold/testing/ScriptedModel"
+ * import * as Tool from "toolfold/Tool"
+ * import * as ToolRegistry from "toolfold/ToolRegistry"
+ *
+ * const add = Tool.make("add", {
+ *   input: { a: Schema.Finite, b: Schema.Finite },
+ *   output: Schema.Finite,
+ *   handler: ({ a, b }) => Effect.succeed(a + b)
+ * })
+ *
+ * const program = AgentLoop.run(AgentLoop.make("adder"), { prompt: "What is 40 + 2?" }).pipe(
+ *   Effect.provide(ToolRegistry.layer(add)),
+ *   Effect.provide(ScriptedModel.layer([ScriptedModel.call("add", { a: 40, b: 2 })], "It is 42."))
+ * )
+ *
+ * const result = await Effect.runPromise(program)
+ * result._tag // => "Completed"
+ * result.text // => "It is 42."
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const run = <E, R, RO = never>(
+  agent: Agent<E, R>,
+  options: RunOptions<RO>
+): Effect.Effect<Ending.Result, Ending.ModelFailed | E, R | RO | ToolRegistry> =>
+  withModel(agent, Effect.flatMap(prepare(agent, options), (run) => loop(agent, run, Observe.make(options))))
+
+/**
+ * Runs an agent and shows what happens while it does; the last event is the result. The run waits while nobody takes the
+ * events, and is cancelled with the stream.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const stream = <E, R, RO = never>(
+  agent: Agent<E, R>,
+  options: RunOptions<RO>
+): Stream.Stream<Event, Ending.ModelFailed | E, R | RO | ToolRegistry> =>
+  Stream.callback<Event, Ending.ModelFailed | E, R | RO | ToolRegistry>((queue) => {
+    const own = Observe.make(options)
+    const watch: Observe.Watch = {
+      deltas: true,
+      emit: (events) => Effect.andThen(own?.emit(events) ?? Effect.void, Queue.offerAll(queue, events))
+    }
+    return withModel(agent, Effect.flatMap(prepare(agent, options), (run) => loop(agent, run, watch))).pipe(
+      Effect.flatMap((result) => Queue.offer(queue, { _tag: "RunEnd", result })),
+      Effect.matchCauseEffect({
+        onFailure: (cause) => Queue.failCause(queue, cause),
+        onSuccess: () => Queue.end(queue)
+      })
+    )
+  }, { bufferSize: 64, strategy: "suspend" })
+
+/**
+ * A run that goes on by itself, in the scope that it was started in.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Handle<out E> {
+  /** How the run ends; `Cancelled` if it was cancelled. */
+  readonly await: Effect.Effect<Ending.Result, Ending.ModelFailed | E>
+  /** Ends the run and gives what it had: a valid transcript, and the results and writes of the calls that finished. */
+  readonly cancel: Effect.Effect<Ending.Result, Ending.ModelFailed | E>
+  /** What the run has so far, in whole turns. */
+  readonly partial: Effect.Effect<Ending.Ended>
+}
+
+/**
+ * Starts an agent and gives a handle on it.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const start = <E, R, RO = never>(
+  agent: Agent<E, R>,
+  options: RunOptions<RO>
+): Effect.Effect<Handle<E>, E, R | RO | ToolRegistry | Scope.Scope> =>
+  Effect.gen(function*() {
+    const run = yield* prepare(agent, options)
+    const fiber = yield* Effect.forkScoped(withModel(agent, loop(agent, run, Observe.make(options))))
+    const ended = Effect.flatMap(Fiber.await(fiber), (exit) =>
+      Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
+        ? Effect.succeed<Ending.Result>({ _tag: "Cancelled", ...end(run) })
+        : exit)
+    return {
+      await: ended,
+      cancel: Effect.andThen(Fiber.interrupt(fiber), ended),
+      partial: Effect.sync(() => end(run))
+    }
+  })
+
+const withModel = <A, EA, E, R, RA>(
+  agent: Agent<E, R>,
+  effect: Effect.Effect<A, EA, RA>
+): Effect.Effect<A, EA | E, R | Exclude<RA, LanguageModel.LanguageModel>> =>
+  // Without a model of its own an agent's `R` says that it needs one.
+  (agent.model === undefined ? effect : Effect.provide(effect, agent.model)) as Effect.Effect<
+    A,
+    EA | E,
+    R | Exclude<RA, LanguageModel.LanguageModel>
+  >
+
+const prepare = <E, R>(agent: Agent<E, R>, options: RunOptions<unknown>): Effect.Effect<Run.Run, E, R> =>
+  Effect.gen(function*() {
+    const instructions = Effect.isEffect(agent.instructions) ? yield* agent.instructions : agent.instructions
+    const messages = [...messagesOf(options.messages ?? []), ...messagesOf(options.prompt ?? [])]
+    if (messages.length === 0) throw new Error(`agent ${JSON.stringify(agent.name)}: a run needs a prompt or messages`)
+    const id = (yield* Random.nextIntBetween(0, 2 ** 48)).toString(36)
+    return Run.make(id, instructions, messages, options.context ?? Context.empty)
+  })
+
+const messagesOf = (input: Prompt.RawInput | ReadonlyArray<Prompt.Message>): ReadonlyArray<Prompt.Message> =>
+  Array.isArray(input) && input.every(isMessage) ? input : Prompt.make(input as Prompt.RawInput).content
+
+const isMessage = (u: object): u is Prompt.Message => "~effect/ai/Prompt/Message" in u
+
+const end = (run: Run.Run): Ending.Ended => ({
+  runId: run.id,
+  text: run.text,
+  messages: run.messages.slice(run.first),
+  turns: run.turns.slice(),
+  usage: run.usage,
+  context: Ref.getUnsafe(run.context)
+})
+
+/** How one run asks and who answers it; fixed when the run begins. */
+interface Desk {
+  readonly ask: Provider.Ask
+  readonly registry: Registry
+  readonly watch: Observe.Watch | undefined
+}
+
+const loop = (
+  agent: Agent<unknown, unknown>,
+  run: Run.Run,
+  watch: Observe.Watch | undefined
+): Effect.Effect<Ending.Result, Ending.ModelFailed, LanguageModel.LanguageModel | ToolRegistry> =>
+  turns(agent, run, watch).pipe(
+    Effect.mapError((reason) => new Ending.ModelFailed({ reason, partial: end(run) })),
+    Effect.onExit((exit) =>
+      Exit.isFailure(exit) && run.batch !== undefined
+        ? Effect.sync(() => run.batch && Run.settle(run, run.batch, "the run ended before it was answered"))
+        : Effect.void
+    )
+  )
+
+const turns = Effect.fnUntraced(
+  function*(agent: Agent<unknown, unknown>, run: Run.Run, watch: Observe.Watch | undefined) {
+    const desk: Desk = {
+      ask: Provider.askOf(yield* LanguageModel.LanguageModel),
+      registry: yield* offered(agent),
+      watch
+    }
+    while (run.turns.length < agent.maxTurns) {
+      const reply = yield* ask(agent, run, desk)
+      const batch = Run.hear(run, reply)
+      run.batch = batch
+      const halt = halts(agent, run, batch)
+      if (halt === undefined && batch.places.length > 0) yield* answer(agent, run, batch, desk)
+      yield* fold(run, batch, halt, watch)
+      const result = decide(agent, run, batch, halt)
+      if (result !== undefined) return result
+    }
+    return limited(run, "turns")
+  }
+)
+
+const offered = Effect.fnUntraced(function*({ name, offers, toolChoice }: Agent<unknown, unknown>) {
+  let registry = yield* ToolRegistry
+  for (const selection of offers) registry = yield* Effect.orDie(registry.select(selection))
+  if (typeof toolChoice === "object" && "tool" in toolChoice && registry.get(toolChoice.tool) === undefined) {
+    throw new Error(`agent ${JSON.stringify(name)}: toolChoice names ${toolChoice.tool}, which it is not offered`)
+  }
+  return registry
+})
+
+const ask = (agent: Agent<unknown, unknown>, run: Run.Run, { ask, registry, watch }: Desk) => {
+  const turn = run.turns.length
+  const request = { messages: run.messages, table: registry.table, toolChoice: choice(agent.toolChoice, turn) }
+  return watch === undefined ? ask(request) : Observe.asking(ask, request, watch, turn)
+}
+
+// What is offered was narrowed when the run began; a choice that forces holds for the first turn.
+const choice = (toolChoice: LanguageModel.ToolChoice<string>, turn: number): LanguageModel.ToolChoice<string> => {
+  if (turn > 0 || toolChoice === "none") return "auto"
+  if (typeof toolChoice === "object" && "oneOf" in toolChoice) return toolChoice.mode ?? "auto"
+  return toolChoice
+}
+
+const answer = (
+  agent: Agent<unknown, unknown>,
+  run: Run.Run,
+  { places }: Run.Batch,
+  { registry, watch }: Desk
+): Effect.Effect<void> => {
+  const allowed = agent.maxToolCalls - run.toolCalls
+  const turn = run.turns.length
+  run.toolCalls += Math.min(places.length, allowed)
+  const one = (place: Run.Place, at: number): Effect.Effect<void> => {
+    const answered = at < allowed
+      ? registry.answer(place.call, place.scope)
+      : Effect.succeed(tooMany(agent.maxToolCalls))
+    return Effect.map(
+      watch === undefined ? answered : Observe.answering(answered, place.call, watch, turn),
+      (outcome) => {
+        place.outcome = outcome
+      }
+    )
+  }
+  const [only] = places
+  if (only !== undefined && places.length === 1) return one(only, 0)
+  const serial = agent.concurrency === "sequential" || places.some(({ call }) => registry.isSerial(call.name))
+  return Effect.forEach(places, one, {
+    concurrency: serial ? 1 : agent.concurrency as number | "unbounded",
+    discard: true
+  })
+}
+
+const tooMany = (most: number): Turn.Outcome => ({
+  _tag: "Failure",
+  kind: "limit",
+  class: "policy",
+  message: `Not run: the run may make ${most} tool calls, and they are used up.`
+})
+
+/** Why the calls of a batch do not run. */
+type Halt = "refused" | "stopped"
+
+const halts = (
+  { stop }: Agent<unknown, unknown>,
+  run: Run.Run,
+  { places, reply, text }: Run.Batch
+): Halt | undefined => {
+  if (reply.finish === "length" || reply.finish === "content-filter" || reply.finish === "error") return "refused"
+  if (stop === undefined || places.length === 0) return undefined
+  const at = { context: Ref.getUnsafe(run.context), text, asked: places.map(({ call }) => call) }
+  return stop(run.turns, at) ? "stopped" : undefined
+}
+
+const reasons = {
+  refused: "the model's answer was cut off, so no call of it was run",
+  stopped: "the run was stopped before its calls were run"
+}
+
+const fold = (
+  run: Run.Run,
+  batch: Run.Batch,
+  halt: Halt | undefined,
+  watch: Observe.Watch | undefined
+): Effect.Effect<void> => {
+  const settled = Run.settle(run, batch, halt === undefined ? "it was not answered" : reasons[halt])
+  return watch === undefined && settled.dropped.length === 0 ? Effect.void : Observe.folded(run, settled, watch)
+}
+
+const decide = (
+  agent: Agent<unknown, unknown>,
+  run: Run.Run,
+  batch: Run.Batch,
+  halt: Halt | undefined
+): Ending.Result | undefined => {
+  if (halt === "refused") return { _tag: "Refused", reason: batch.reply.finish, ...end(run) }
+  // A paused answer goes on when the model is asked again.
+  if (halt === "stopped" || (batch.places.length === 0 && batch.reply.finish !== "pause")) return completed(run)
+  for (const { outcome } of batch.places) {
+    if (outcome?._tag === "Success") run.errorsInARow = 0
+    else if (outcome?._tag === "Failure" || outcome?._tag === "Interrupted") run.errorsInARow++
+  }
+  if (batch.places.some(({ outcome }) => outcome?._tag === "Failure" && outcome.kind === "limit")) {
+    return limited(run, "tool-calls")
+  }
+  if (run.errorsInARow >= agent.maxConsecutiveToolErrors) return limited(run, "tool-errors")
+  const at = { context: Ref.getUnsafe(run.context), text: batch.text, asked: [] }
+  return agent.stop?.(run.turns, at) ? completed(run) : undefined
+}
+
+const completed = (run: Run.Run): Ending.Result => ({ _tag: "Completed", ...end(run) })
+
+const limited = (run: Run.Run, limit: Ending.LimitReached["limit"]): Ending.Result => ({
+  _tag: "LimitReached",
+  limit,
+  ...end(run)
+})

@@ -1,0 +1,95 @@
+/**
+ * How did a run end? One of a closed set of ways, each with everything that the run has to show.
+ *
+ * What the caller must repair is an error instead: `ModelFailed`.
+ *
+ * @since 0.1.0
+ */
+import type * as AiError from "effect/ai/AiError"
+import type * as Prompt from "effect/ai/Prompt"
+import type * as Response from "effect/ai/Response"
+import * as Data from "effect/Data"
+import type * as Context from "./Context.ts"
+import type * as Turn from "./Turn.ts"
+import type * as Usage from "./Usage.ts"
+
+/**
+ * What every end of a run carries. `text` is what the model said last. `messages` is a valid transcript, without the
+ * instructions: each call has one result, directly after it; given to another run it goes on from there.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Ended {
+  readonly runId: string
+  readonly text: string
+  readonly messages: ReadonlyArray<Prompt.Message>
+  readonly turns: ReadonlyArray<Turn.Turn>
+  readonly usage: Usage.Usage
+  readonly context: Context.Context
+}
+
+/**
+ * The model gave its answer, or a stop said that it is enough.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Completed extends Ended {
+  readonly _tag: "Completed"
+}
+
+/**
+ * A limit of the agent ended the run; everything that ran is kept.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LimitReached extends Ended {
+  readonly _tag: "LimitReached"
+  readonly limit: "turns" | "tool-calls" | "tool-errors"
+}
+
+/**
+ * The model broke off: a content filter, the limit of its output, an error of its own. Calls of that turn did not run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Refused extends Ended {
+  readonly _tag: "Refused"
+  readonly reason: Response.FinishReason
+}
+
+/**
+ * The run was cancelled; calls that had finished are kept, with their writes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Cancelled extends Ended {
+  readonly _tag: "Cancelled"
+}
+
+/**
+ * How a run ended.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Result = Completed | LimitReached | Refused | Cancelled
+
+/**
+ * The model could not be asked. `partial` is what the run had until then.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ModelFailed extends Data.TaggedError("ModelFailed")<{
+  readonly reason: AiError.AiError
+  readonly partial: Ended
+}> {
+  override get message(): string {
+    return this.reason.reason.message
+  }
+}

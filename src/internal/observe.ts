@@ -1,0 +1,142 @@
+/**
+ * How do observers watch a run without being able to hurt it?
+ */
+import type * as AiError from "effect/ai/AiError"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
+import type * as Event from "../Event.ts"
+import type * as Provider from "../Provider.ts"
+import * as Turn from "../Turn.ts"
+import * as Codec from "./codec.ts"
+import type * as Run from "./run.ts"
+
+/** Where events go. `deltas` says that somebody wants the pieces of the answer while they arrive. */
+export interface Watch {
+  readonly deltas: boolean
+  readonly emit: (events: ReadonlyArray<Event.Event>) => Effect.Effect<void>
+}
+
+/** What observers of a run may be given; each may be plain or an Effect. */
+export interface Observers<R> {
+  readonly onToolCall?: ((call: Event.ToolCall) => Effect.Effect<unknown, unknown, R> | void) | undefined
+  readonly onText?: ((delta: string) => Effect.Effect<unknown, unknown, R> | void) | undefined
+}
+
+/** A watch for these observers, or none where there is nobody. */
+export const make = <R>(observers: Observers<R>): Watch | undefined => {
+  // Observers run in the fiber of the run, which states what they need.
+  const { onText, onToolCall } = observers as Observers<never>
+  return onText === undefined && onToolCall === undefined ? undefined : {
+    deltas: onText !== undefined,
+    emit: (events) => Effect.forEach(events, (event) => tell(event, onText, onToolCall), { discard: true })
+  }
+}
+
+const tell = (
+  event: Event.Event,
+  onText: Observers<never>["onText"],
+  onToolCall: Observers<never>["onToolCall"]
+): Effect.Effect<void> => {
+  switch (event._tag) {
+    case "TextDelta":
+      return onText === undefined ? Effect.void : safely("onText", () => onText(event.delta))
+    case "CallStart":
+    case "CallEnd":
+      return onToolCall === undefined ? Effect.void : safely("onToolCall", () => onToolCall(toolCall(event)))
+    default:
+      return Effect.void
+  }
+}
+
+const safely = (name: string, observe: () => Effect.Effect<unknown, unknown> | void): Effect.Effect<void> =>
+  Effect.suspend(() => observe() ?? Effect.void).pipe(
+    Effect.catchCause((cause) => Effect.logWarning(`observer ${name} failed`, cause)),
+    Effect.asVoid
+  )
+
+const toolCall = (event: Event.CallStart | Event.CallEnd): Event.ToolCall => {
+  const { id, input, name, raw } = event.call
+  const args = input ?? raw
+  return event._tag === "CallStart"
+    ? { event: "start", tool: name, id, args }
+    : {
+      event: "end",
+      tool: name,
+      id,
+      args,
+      result: preview(event.outcome),
+      error: Turn.isError(event.outcome),
+      durationMs: event.durationMs
+    }
+}
+
+/** The first 200 characters of what a model is told of an outcome. */
+export const preview = (outcome: Turn.Outcome): string => {
+  const told = Turn.told(outcome)
+  return Codec.excerpt(typeof told === "string" ? told : JSON.stringify(told) ?? "", 200)
+}
+
+/** Asks the model before watchers. A provider that does not stream is shown as one piece. */
+export const asking = Effect.fnUntraced(function*(
+  ask: Provider.Ask,
+  request: Provider.Request,
+  { deltas, emit }: Watch,
+  turn: number
+): Effect.fn.Return<Provider.Reply, AiError.AiError> {
+  yield* emit([{ _tag: "TurnStart", turn }])
+  if (!deltas) return yield* ask(request)
+  const show = ({ delta, type }: Provider.Delta): Event.TextDelta => ({ _tag: tags[type], turn, delta })
+  let streamed = false
+  const reply = yield* ask(request, (pieces) => {
+    streamed = true
+    return emit(pieces.map(show))
+  })
+  if (!streamed) {
+    const whole = reply.content.filter((part) => part.type === "text" || part.type === "reasoning")
+    if (whole.length > 0) yield* emit(whole.map(({ text, type }) => show({ type, delta: text })))
+  }
+  return reply
+})
+
+const tags = { text: "TextDelta", reasoning: "ReasoningDelta" } as const
+
+/** Answers a call before watchers: one start, and one end whatever happens. */
+export const answering = Effect.fnUntraced(function*(
+  answered: Effect.Effect<Turn.Outcome>,
+  call: Turn.Call,
+  { emit }: Watch,
+  turn: number
+): Effect.fn.Return<Turn.Outcome> {
+  const from = yield* Clock.currentTimeMillis
+  const ended = (outcome: Turn.Outcome) =>
+    Effect.flatMap(
+      Clock.currentTimeMillis,
+      (to) => emit([{ _tag: "CallEnd", turn, call, outcome, durationMs: to - from }])
+    )
+  yield* emit([{ _tag: "CallStart", turn, call }])
+  const outcome = yield* Effect.onInterrupt(
+    answered,
+    () => ended({ _tag: "Interrupted", stillRunning: false, reason: "the run ended before it was answered" })
+  )
+  yield* ended(outcome)
+  return outcome
+})
+
+/** Tells what a batch folded to. Writes that a combiner threw on are warned of, watched or not. */
+export const folded = Effect.fnUntraced(function*(
+  run: Run.Run,
+  { before, dropped }: Run.Settled,
+  watch: Watch | undefined
+): Effect.fn.Return<void> {
+  for (const { error, id } of dropped) {
+    yield* Effect.logWarning(`the writes of call ${id} did not fold and are lost`, error)
+  }
+  const turn = run.turns.at(-1)
+  if (watch === undefined || turn === undefined) return
+  const context = Ref.getUnsafe(run.context)
+  const fold: ReadonlyArray<Event.Event> = before === context && dropped.length === 0
+    ? []
+    : [{ _tag: "Folded", turn: turn.index, before, context, dropped: dropped.map(({ id }) => id) }]
+  yield* watch.emit([...fold, { _tag: "TurnEnd", turn }])
+})
