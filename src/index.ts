@@ -1,0 +1,13 @@
+/**
+ * Typed tools, a tool registry and an agent loop for Effect 4.
+ *
+ * @since 0.1.0
+ */
+export * as AgentLoop from "./AgentLoop.ts"
+export * as Context from "./Context.ts"
+export * as Provider from "./Provider.ts"
+export * as Stop from "./Stop.ts"
+export * as Tool from "./Tool.ts"
+export * as ToolRegistry from "./ToolRegistry.ts"
+export * as Turn from "./Turn.ts"
+export * as Usage from "./Usage.ts"

@@ -1,0 +1,6 @@
+/**
+ * Providers: joins to the services that run models.
+ *
+ * @since 0.1.0
+ */
+export * as OpenAiCompatible from "./OpenAiCompatible.ts"
