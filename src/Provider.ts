@@ -173,7 +173,13 @@ const throughPublic = (model: LanguageModel.LanguageModel): Ask => (request, sin
   )
 }
 
-const unknownUsage: Reply["usage"] = {
+/**
+ * The usage of a provider that reports none.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const unknownUsage: Reply["usage"] = {
   inputTokens: { uncached: undefined, total: undefined, cacheRead: undefined, cacheWrite: undefined },
   outputTokens: { total: undefined, text: undefined, reasoning: undefined }
 }

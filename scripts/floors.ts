@@ -1,0 +1,81 @@
+// Do imports go down the floors? Types count too, and a file without a floor is an error. A half floor is a room that was
+// split off the one above it.
+import { readdirSync, readFileSync } from "node:fs"
+import { dirname, join, normalize } from "node:path"
+
+const floors: { readonly [file: string]: number } = {
+  "internal/arguments.ts": 0,
+  "internal/environment.ts": 0,
+  "internal/jsonSchema.ts": 0,
+  "internal/slot.ts": 0,
+  "internal/transcript.ts": 0,
+  "internal/codec.ts": 0,
+  "internal/callable.ts": 0.5,
+  "Context.ts": 1,
+  "Usage.ts": 1,
+  "Tool.ts": 2,
+  "Turn.ts": 2,
+  "internal/answer.ts": 2.5,
+  "Event.ts": 3,
+  "Provider.ts": 3,
+  "Result.ts": 3,
+  "Stop.ts": 3,
+  "ToolRegistry.ts": 3,
+  "Agent.ts": 3.5,
+  "internal/run.ts": 3.5,
+  "internal/observe.ts": 3.75,
+  "AgentLoop.ts": 4,
+  "providers/internal/chatError.ts": 4.5,
+  "providers/internal/chatReply.ts": 4.5,
+  "providers/internal/chatRequest.ts": 4.5,
+  "testing/internal/lexical.ts": 4.5,
+  "providers/OpenAiCompatible.ts": 5,
+  "testing/Laws.ts": 5,
+  "testing/OfflineModel.ts": 5,
+  "testing/ScriptedModel.ts": 5,
+  "providers/index.ts": 6,
+  "testing/index.ts": 6,
+  "index.ts": 6
+}
+
+// Files that may know `effect/ai`, which is marked unstable: everything else must not.
+const mayImportAi = new Set([
+  "internal/answer.ts",
+  "internal/callable.ts",
+  "internal/observe.ts",
+  "internal/run.ts",
+  "internal/transcript.ts",
+  "Agent.ts",
+  "AgentLoop.ts",
+  "Provider.ts",
+  "Result.ts",
+  "Tool.ts",
+  "ToolRegistry.ts",
+  "Usage.ts"
+])
+
+/** What is wrong with the imports below a folder. */
+export const check = (root: string): ReadonlyArray<string> => {
+  const problems: Array<string> = []
+  const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"))
+  for (const file of files) {
+    const own = floors[file]
+    if (own === undefined) problems.push(`src/${file} has no floor: give it one in scripts/floors.ts`)
+    for (const [, specifier = ""] of readFileSync(join(root, file), "utf8").matchAll(/^(?:import|export)[^"]*?from "([^"]+)"/gms)) {
+      const line = `src/${file}`
+      if (specifier.startsWith(".")) {
+        const to = normalize(join(dirname(file), specifier))
+        const below = floors[to]
+        if (own !== undefined && (below === undefined || below >= own)) {
+          problems.push(`${line} (floor ${own}) must not import src/${to} (floor ${below ?? "none"})`)
+        }
+      } else if (specifier === "effect") problems.push(`${line} imports the barrel of effect: import the module`)
+      else if (!specifier.startsWith("effect/")) problems.push(`${line} imports ${specifier}: effect is the only dependency`)
+      else if (specifier.startsWith("effect/ai") && !mayImportAi.has(file) && !file.includes("/")) {
+        problems.push(`${line} must not know effect/ai`)
+      }
+    }
+  }
+  for (const file of Object.keys(floors)) if (!files.includes(file)) problems.push(`src/${file} has a floor and is not there`)
+  return problems
+}

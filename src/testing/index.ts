@@ -1,0 +1,8 @@
+/**
+ * The testing kit: models that need no network, and the laws of slots.
+ *
+ * @since 0.1.0
+ */
+export * as Laws from "./Laws.ts"
+export * as OfflineModel from "./OfflineModel.ts"
+export * as ScriptedModel from "./ScriptedModel.ts"
