@@ -16,7 +16,10 @@ interface Step {
   readonly output: string
 }
 
-const run = (command: string, args: ReadonlyArray<string>): Promise<{ readonly code: number; readonly output: string }> =>
+const run = (
+  command: string,
+  args: ReadonlyArray<string>
+): Promise<{ readonly code: number; readonly output: string }> =>
   new Promise((resolve) => {
     const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"] })
     let output = ""
@@ -45,7 +48,12 @@ const listed = (name: string, problems: ReadonlyArray<string>): Step => ({
 const vitest = async (): Promise<Step> => {
   const folder = mkdtempSync(join(tmpdir(), "toolfold-"))
   const file = join(folder, "report.json")
-  const { code, output } = await run("vitest", ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${file}`])
+  const { code, output } = await run("vitest", [
+    "run",
+    "--reporter=default",
+    "--reporter=json",
+    `--outputFile.json=${file}`
+  ])
   const report = await Promise.resolve().then(() => JSON.parse(readFileSync(file, "utf8"))).catch(() => undefined)
   rmSync(folder, { recursive: true, force: true })
   const passed: number = report?.numPassedTests ?? 0
@@ -68,7 +76,12 @@ const tstyche = async (): Promise<Step> => {
   const tests = /^Assertions:.*$/m.exec(plain)?.[0] ?? /^Tests:.*$/m.exec(plain)?.[0] ?? ""
   const passed = Number(/(\d+) passed/.exec(tests)?.[1] ?? 0)
   const failed = Number(/(\d+) failed/.exec(tests)?.[1] ?? 0)
-  return { name: "type tests", passed, failed: code === 0 ? failed : Math.max(1, failed), output: code === 0 ? "" : plain }
+  return {
+    name: "type tests",
+    passed,
+    failed: code === 0 ? failed : Math.max(1, failed),
+    output: code === 0 ? "" : plain
+  }
 }
 
 const examples = Docs.write()
@@ -76,7 +89,10 @@ const claims = Claims.check()
 const steps: Array<Step> = [
   listed("floors: imports go down", Floors.check("src")),
   listed(`claims: ${claims.count} behaviours have a test`, claims.problems),
-  listed(`documents: ${examples.run} examples run, ${examples.checked} more are checked, names are alive`, Docs.deadNames())
+  listed(
+    `documents: ${examples.run} examples run, ${examples.checked} more are checked, names are alive`,
+    Docs.deadNames()
+  )
 ]
 for (const step of steps) report(step)
 for (
@@ -95,11 +111,19 @@ for (
 
 function report(step: Step): void {
   const skipped = step.skipped ? `, ${step.skipped} skipped` : ""
-  console.log(`${step.failed === 0 ? "ok  " : "FAIL"} ${step.name}${step.passed + step.failed > 1 ? ` (${step.passed} passed, ${step.failed} failed${skipped})` : ""}`)
+  console.log(
+    `${step.failed === 0 ? "ok  " : "FAIL"} ${step.name}${
+      step.passed + step.failed > 1 ? ` (${step.passed} passed, ${step.failed} failed${skipped})` : ""
+    }`
+  )
   if (step.output !== "") console.log(step.output.replace(/^/gm, "     "))
 }
 
 const total = (count: (step: Step) => number) => steps.reduce((sum, step) => sum + count(step), 0)
 const skipped = total((step) => step.skipped ?? 0)
-console.log(`\n${total((step) => step.passed)} passed, ${total((step) => step.failed)} failed${skipped === 0 ? "" : `, ${skipped} skipped`}`)
+console.log(
+  `\n${total((step) => step.passed)} passed, ${total((step) => step.failed)} failed${
+    skipped === 0 ? "" : `, ${skipped} skipped`
+  }`
+)
 process.exitCode = total((step) => step.failed) === 0 ? 0 : 1

@@ -12,7 +12,9 @@ const shown = (): ReadonlySet<string> =>
       .filter((file) => file.endsWith(".test.ts") && !file.startsWith(".docs"))
       .flatMap((file) =>
         Array.from(
-          readFileSync(join("test", file), "utf8").matchAll(/\b(?:it|describe)[\w.]*\(\s*(?:"((?:[^"\\]|\\.)*)"|`([^`]*)`)/g),
+          readFileSync(join("test", file), "utf8").matchAll(
+            /\b(?:it|describe)[\w.]*\(\s*(?:"((?:[^"\\]|\\.)*)"|`([^`]*)`)/g
+          ),
           ([, double, ticked]) => double ?? ticked ?? ""
         ).flatMap((title) => leading(title))
       )
@@ -32,8 +34,12 @@ export const check = (): { readonly problems: ReadonlyArray<string>; readonly co
   const claims = claimed()
   return {
     problems: [
-      ...[...claims].filter((claim) => !tests.has(claim)).map((claim) => `${claim} is claimed in docs/claims.md and no test's title begins with it`),
-      ...[...tests].filter((test) => !claims.has(test)).map((test) => `${test} has a test and is not claimed in docs/claims.md`)
+      ...[...claims].filter((claim) => !tests.has(claim)).map((claim) =>
+        `${claim} is claimed in docs/claims.md and no test's title begins with it`
+      ),
+      ...[...tests].filter((test) => !claims.has(test)).map((test) =>
+        `${test} has a test and is not claimed in docs/claims.md`
+      )
     ],
     count: claims.size
   }

@@ -6,10 +6,14 @@ import { join } from "node:path"
 const out = "test/.docs"
 
 const sources = (): ReadonlyArray<string> => [
-  ...readdirSync("src", { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts")).map((file) => `src/${file}`),
+  ...readdirSync("src", { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts")).map((file) =>
+    `src/${file}`
+  ),
   "README.md",
   "CONTRIBUTING.md",
-  ...readdirSync("docs", { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".md")).map((file) => `docs/${file}`)
+  ...readdirSync("docs", { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".md")).map((file) =>
+    `docs/${file}`
+  )
 ]
 
 interface Fence {
@@ -54,7 +58,10 @@ const toTest = ({ code, line, prints, run, source }: Fence): string => {
   const captured = prints === undefined
     ? { before: [], after: [] }
     : {
-      before: ["const printed: Array<string> = []", "const log = vi.spyOn(console, \"log\").mockImplementation((...args) => void printed.push(args.join(\" \")))"],
+      before: [
+        "const printed: Array<string> = []",
+        'const log = vi.spyOn(console, "log").mockImplementation((...args) => void printed.push(args.join(" ")))'
+      ],
       after: ["log.mockRestore()", `assert.strictEqual(printed.join("\\n"), ${JSON.stringify(prints)})`]
     }
   return [
@@ -92,7 +99,9 @@ export const deadNames = (): ReadonlyArray<string> => {
   )
   return sources().filter((source) => source.endsWith(".md")).flatMap((source) =>
     Array.from(
-      readFileSync(source, "utf8").matchAll(/(?<![\w./-])(?:src|test|docs|examples|scripts|typetest|\.ci)\/[\w./-]*\w/g),
+      readFileSync(source, "utf8").matchAll(
+        /(?<![\w./-])(?:src|test|docs|examples|scripts|typetest|\.ci)\/[\w./-]*\w/g
+      ),
       ([name]) => name
     ).filter((name) => !known.has(name)).map((name) => `${source} names ${name}, which is not there`)
   )

@@ -61,7 +61,11 @@ export const check = (root: string): ReadonlyArray<string> => {
   for (const file of files) {
     const own = floors[file]
     if (own === undefined) problems.push(`src/${file} has no floor: give it one in scripts/floors.ts`)
-    for (const [, specifier = ""] of readFileSync(join(root, file), "utf8").matchAll(/^(?:import|export)[^"]*?from "([^"]+)"/gms)) {
+    for (
+      const [, specifier = ""] of readFileSync(join(root, file), "utf8").matchAll(
+        /^(?:import|export)[^"]*?from "([^"]+)"/gms
+      )
+    ) {
       const line = `src/${file}`
       if (specifier.startsWith(".")) {
         const to = normalize(join(dirname(file), specifier))
@@ -70,12 +74,15 @@ export const check = (root: string): ReadonlyArray<string> => {
           problems.push(`${line} (floor ${own}) must not import src/${to} (floor ${below ?? "none"})`)
         }
       } else if (specifier === "effect") problems.push(`${line} imports the barrel of effect: import the module`)
-      else if (!specifier.startsWith("effect/")) problems.push(`${line} imports ${specifier}: effect is the only dependency`)
-      else if (specifier.startsWith("effect/ai") && !mayImportAi.has(file) && !file.includes("/")) {
+      else if (!specifier.startsWith("effect/")) {
+        problems.push(`${line} imports ${specifier}: effect is the only dependency`)
+      } else if (specifier.startsWith("effect/ai") && !mayImportAi.has(file) && !file.includes("/")) {
         problems.push(`${line} must not know effect/ai`)
       }
     }
   }
-  for (const file of Object.keys(floors)) if (!files.includes(file)) problems.push(`src/${file} has a floor and is not there`)
+  for (const file of Object.keys(floors)) {
+    if (!files.includes(file)) problems.push(`src/${file} has a floor and is not there`)
+  }
   return problems
 }

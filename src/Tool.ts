@@ -36,6 +36,8 @@ export interface Tool<
   readonly [Callable.TypeId]: Callable.Declaration
   annotate<I, S>(tag: Services.Key<I, S>, value: S): Tool<Name, In, Out, Fail, R>
   annotateMerge<I>(context: Services.Context<I>): Tool<Name, In, Out, Fail, R>
+  /** Never chosen by a call: it is where `effect/ai`'s types find the schemas. */
+  annotateMerge<I>(context: Services.Context<I>): WireTool.Tool<Name, Config<In, Out, Fail>, R>
   addDependency<I, S>(tag: Services.Key<I, S>): Tool<Name, In, Out, Fail, R | I>
   setNeedsApproval(needsApproval: WireTool.NeedsApproval<In>): Tool<Name, In, Out, Fail, R>
   /** The schemas belong to the handler: declare another tool instead. */

@@ -174,20 +174,18 @@ const entriesOf = <E, R>(registry: Layer.Layer<ToolRegistry, E, R>) =>
  * @category combinators
  * @since 0.1.0
  */
-export const merge = <
-  const Layers extends ReadonlyArray<
-    Layer.Layer<ToolRegistry, unknown, never> | Layer.Layer<ToolRegistry, never, unknown>
-  >
->(
+export const merge = <const Layers extends ReadonlyArray<Layer.Layer<ToolRegistry, unknown, unknown>>>(
   ...layers: Layers
 ): Layer.Layer<ToolRegistry, RegistryError | Layer.Error<Layers[number]>, Layer.Services<Layers[number]>> =>
   Layer.effect(
     ToolRegistry,
     Effect.flatMap(
+      // Each layer is one of `Layers`, whose errors and needs the result has.
       Effect.forEach(
-        layers,
-        (registry) =>
-          entriesOf(registry as Layer.Layer<ToolRegistry, Layer.Error<Layers[number]>, Layer.Services<Layers[number]>>)
+        layers as ReadonlyArray<
+          Layer.Layer<ToolRegistry, Layer.Error<Layers[number]>, Layer.Services<Layers[number]>>
+        >,
+        entriesOf
       ),
       (entries) => assemble(entries.flat())
     )

@@ -152,7 +152,7 @@ const interrupted = (cause: Cause.Cause<never>): Effect.Effect<Turn.Outcome> =>
 
 const inFull = (failing: unknown): string => {
   const text = typeof failing === "string" ? failing : JSON.stringify(failing)
-  return text === undefined || text.trim() === "" ? "The tool failed and did not say why." : text
+  return text === undefined || /^(null|\{\}|\s*)$/.test(text) ? "The tool failed and did not say why." : text
 }
 
 // What the model is not told goes to the log, under an id that both carry.
