@@ -44,7 +44,7 @@ type AnyModel = Layer.Layer<LanguageModel.LanguageModel, unknown, unknown>
  * @category models
  * @since 0.1.0
  */
-export interface Options<EI = never, RI = never, M extends AnyModel = AnyModel> {
+export interface Options<EI = never, RI = never, M extends AnyModel = never> {
   /** What the model is told before everything else: text, or an Effect that is run once at the start of a run. */
   readonly instructions?: string | Effect.Effect<string, EI, RI> | undefined
   /** The agent's own model, in place of the one around the run. */
