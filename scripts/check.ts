@@ -4,6 +4,7 @@ import { spawn } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { stripVTControlCharacters } from "node:util"
 import * as Claims from "./claims.ts"
 import * as Docs from "./docs.ts"
 import * as Floors from "./floors.ts"
@@ -72,7 +73,7 @@ const seeds = (output: string): string => output.split("\n").filter((line) => li
 
 const tstyche = async (): Promise<Step> => {
   const { code, output } = await run("tstyche", [])
-  const plain = output.replace(/\u001b\[[\d;]*m/g, "")
+  const plain = stripVTControlCharacters(output)
   const tests = /^Assertions:.*$/m.exec(plain)?.[0] ?? /^Tests:.*$/m.exec(plain)?.[0] ?? ""
   const passed = Number(/(\d+) passed/.exec(tests)?.[1] ?? 0)
   const failed = Number(/(\d+) failed/.exec(tests)?.[1] ?? 0)

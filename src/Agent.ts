@@ -36,7 +36,12 @@ export interface Agent<out E = never, out R = LanguageModel.LanguageModel> {
   readonly offers: ReadonlyArray<Selection>
 }
 
-type AnyModel = Layer.Layer<LanguageModel.LanguageModel, unknown, unknown>
+type AnyModel = Layer.Layer<LanguageModel.LanguageModel, unknown, unknown> | undefined
+
+/** What asking needs: the ambient model, unless the agent has its own. */
+type ModelNeeds<M extends AnyModel> =
+  | (undefined extends M ? LanguageModel.LanguageModel : never)
+  | Layer.Services<Exclude<M, undefined>>
 
 /**
  * What an agent declares.
@@ -44,11 +49,11 @@ type AnyModel = Layer.Layer<LanguageModel.LanguageModel, unknown, unknown>
  * @category models
  * @since 0.1.0
  */
-export interface Options<EI = never, RI = never, M extends AnyModel = never> {
+export interface Options<EI = never, RI = never, M extends AnyModel = undefined> {
   /** What the model is told before everything else: text, or an Effect that is run once at the start of a run. */
   readonly instructions?: string | Effect.Effect<string, EI, RI> | undefined
   /** The agent's own model, in place of the one around the run. */
-  readonly model?: M | undefined
+  readonly model?: M
   /** Which tools of the registry it may call. Default: all. */
   readonly tools?: Selection | undefined
   /** Whether and what the model must call. A forced choice holds for the first turn; with `none` no tool is sent. */
@@ -81,32 +86,30 @@ export interface Options<EI = never, RI = never, M extends AnyModel = never> {
  * @category constructors
  * @since 0.1.0
  */
-export const make = <EI = never, RI = never, M extends AnyModel = never>(
+export const make = <EI = never, RI = never, M extends AnyModel = undefined>(
   name: string,
   options: Options<EI, RI, M> = {}
-): Agent<EI | Layer.Error<M>, RI | ([M] extends [never] ? LanguageModel.LanguageModel : Layer.Services<M>)> => {
+): Agent<EI | Layer.Error<Exclude<M, undefined>>, RI | ModelNeeds<M>> => {
   const counts = {
     maxTurns: options.maxTurns ?? 10,
     maxToolCalls: options.maxToolCalls ?? Infinity,
     maxConsecutiveToolErrors: options.maxConsecutiveToolErrors ?? 5
   }
   const concurrency = options.concurrency ?? 8
-  for (const [option, value] of Object.entries({ ...counts, concurrency })) {
-    if (
-      typeof value !== "number" || value === Infinity ||
-      (Number.isInteger(value) && (option !== "concurrency" || value > 0))
-    ) continue
-    throw new Error(
-      `agent ${JSON.stringify(name)}: ${option} must be a ${
-        option === "concurrency" ? "positive " : ""
-      }whole number, got ${value}`
-    )
+  const refuse = (option: string, wanted: string, value: number) => {
+    throw new Error(`agent ${JSON.stringify(name)}: ${option} must be a ${wanted}, got ${value}`)
+  }
+  for (const [option, value] of Object.entries(counts)) {
+    if (!Number.isInteger(value) && value !== Infinity) refuse(option, "whole number", value)
+  }
+  if (typeof concurrency === "number" && !(Number.isInteger(concurrency) && concurrency > 0)) {
+    refuse("concurrency", "positive whole number", concurrency)
   }
   return {
     [TypeId]: TypeId,
     name,
     instructions: options.instructions,
-    model: options.model as Layer.Layer<LanguageModel.LanguageModel, Layer.Error<M>, Layer.Services<M>> | undefined,
+    model: options.model,
     tools: options.tools,
     toolChoice: options.toolChoice ?? "auto",
     concurrency,

@@ -301,6 +301,8 @@ export const fold = (self: Context, writes: ReadonlyArray<Write>): Context => {
  * @since 0.1.0
  */
 export interface CallScope {
+  /** Names the call within everything that a program runs; empty for a call outside a run. */
+  readonly id: string
   readonly context: Context
   readonly writes: Array<Write>
   open: boolean
@@ -312,7 +314,7 @@ export interface CallScope {
  * @category running call
  * @since 0.1.0
  */
-export const callScope = (context: Context = empty): CallScope => ({ context, writes: [], open: true })
+export const callScope = (context: Context = empty, id = ""): CallScope => ({ id, context, writes: [], open: true })
 
 /**
  * The call that the running fiber answers, if any.

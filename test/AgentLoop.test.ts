@@ -746,6 +746,7 @@ describe("a model that fails", () => {
         converse([], [{ says: ["Par is"], fails: down }], { onText: (delta) => void shown.push(delta) })
       )
       assert.deepStrictEqual(shown, ["Par ", "is"])
+      assert.instanceOf(error, AgentLoop.ModelFailed)
       assert.deepStrictEqual(brief(error.partial.messages), ["user: go"])
     }))
 })

@@ -114,7 +114,8 @@ const succeeded = (
     ? Effect.succeed(success(scope, encoded.value))
     : Effect.matchEffect(Effect.updateContext(encoded, entry.environment), {
       onSuccess: (value) => Effect.succeed(success(scope, value)),
-      onFailure: (error) => opaque(call, "invalid-output", "gave a result that it does not declare", Cause.fail(error))
+      onFailure: (error) =>
+        opaque(call, scope, "invalid-output", "gave a result that it does not declare", Cause.fail(error))
     })
 }
 
@@ -133,11 +134,11 @@ const failed = (
   scope.open = false
   if (Cause.hasInterruptsOnly(cause)) return interrupted(cause as Cause.Cause<never>)
   const error = Cause.findError(cause)
-  if (Result.isFailure(error)) return opaque(call, "defect", "failed", cause)
+  if (Result.isFailure(error)) return opaque(call, scope, "defect", "failed", cause)
   const encoded = Codec.jsonCodec(entry.tool.failureSchema).encode(error.success) as Effect.Effect<unknown, unknown>
   return Effect.matchEffect(Effect.updateContext(encoded, entry.environment), {
     onSuccess: (failing) => Effect.succeed(failure("failure", inFull(failing))),
-    onFailure: () => opaque(call, "failure", "failed", cause)
+    onFailure: () => opaque(call, scope, "failure", "failed", cause)
   })
 }
 
@@ -158,12 +159,13 @@ const inFull = (failing: unknown): string => {
 // What the model is not told goes to the log, under an id that both carry.
 const opaque = (
   call: Turn.Call,
+  scope: Context.CallScope,
   kind: Turn.Failure["kind"],
   what: string,
   cause: Cause.Cause<unknown>
 ): Effect.Effect<Turn.Outcome> =>
   Effect.gen(function*() {
-    const errorId = (yield* Random.nextIntBetween(0x10000000, 0x7fffffff)).toString(16)
+    const errorId = scope.id === "" ? (yield* Random.nextIntBetween(0, 2 ** 48)).toString(36) : scope.id
     yield* Effect.logError(`tool ${JSON.stringify(call.name)} ${what}`, cause).pipe(
       Effect.annotateLogs({ errorId, callId: call.id })
     )

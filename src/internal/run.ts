@@ -81,7 +81,8 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
     else if (part.type === "reasoning") reasoning += part.text
     else if (part.type === "tool-call" && !part.providerExecuted) {
       const call = Turn.call({ ...part, id: ownId(part.id, ids, run.turns.length, places.length) })
-      places.push({ call, scope: Context.callScope(context), outcome: undefined })
+      const scope = Context.callScope(context, `${run.id}-${run.turns.length}-${places.length}`)
+      places.push({ call, scope, outcome: undefined })
       return Prompt.makePart("tool-call", {
         id: call.id,
         name: call.name,
