@@ -882,8 +882,8 @@ describe("cancelling", () => {
             const memo = yield* Memo
             yield* memo.write({ notes: ["lost"] })
             yield* Deferred.succeed(started, undefined)
-            return yield* Effect.onInterrupt(Effect.never, () => Deferred.succeed(stopped, undefined))
-          })
+            return yield* Effect.never
+          }).pipe(Effect.onInterrupt(() => Deferred.succeed(stopped, undefined)))
       })
       const handle = yield* AgentLoop.start(AgentLoop.make("bot"), { prompt: "go" }).pipe(
         Effect.provide(ToolRegistry.layer(note, endless)),

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import * as Context from "../Context.ts"
 import type * as Turn from "../Turn.ts"
 import * as Arguments from "./arguments.ts"
@@ -114,8 +115,11 @@ const succeeded = (
     ? Effect.succeed(success(scope, encoded.value))
     : Effect.matchEffect(Effect.updateContext(encoded, entry.environment), {
       onSuccess: (value) => Effect.succeed(success(scope, value)),
+      // Nothing has no JSON, also where a schema of anything allows it.
       onFailure: (error) =>
-        opaque(call, scope, "invalid-output", "gave a result that it does not declare", Cause.fail(error))
+        value === undefined && Schema.is(entry.tool.successSchema)(undefined)
+          ? Effect.succeed(success(scope, null))
+          : opaque(call, scope, "invalid-output", "gave a result that it does not declare", Cause.fail(error))
     })
 }
 
