@@ -3,4 +3,4 @@ import { execFileSync } from "node:child_process"
 import { rmSync } from "node:fs"
 
 rmSync("dist", { recursive: true, force: true })
-execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" })
+execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.build.json"], { stdio: "inherit" })

@@ -1,6 +1,6 @@
 // Do imports go down the floors? Types count too, and a file without a floor is an error. A half floor is a room that was
 // split off the one above it.
-import { readdirSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join, normalize } from "node:path"
 
 const floors: { readonly [file: string]: number } = {
@@ -54,6 +54,8 @@ const mayImportAi = new Set([
   "Usage.ts"
 ])
 
+const importing = /^(?:import|export) (?:type )?(?:\*(?: as \w+)?|\{[^}]*\}) from "([^"]+)"/gm
+
 /** What is wrong with the imports below a folder. */
 export const check = (root: string): ReadonlyArray<string> => {
   const problems: Array<string> = []
@@ -61,11 +63,7 @@ export const check = (root: string): ReadonlyArray<string> => {
   for (const file of files) {
     const own = floors[file]
     if (own === undefined) problems.push(`src/${file} has no floor: give it one in scripts/floors.ts`)
-    for (
-      const [, specifier = ""] of readFileSync(join(root, file), "utf8").matchAll(
-        /^(?:import|export)[^"]*?from "([^"]+)"/gms
-      )
-    ) {
+    for (const [, specifier = ""] of readFileSync(join(root, file), "utf8").matchAll(importing)) {
       const line = `src/${file}`
       if (specifier.startsWith(".")) {
         const to = normalize(join(dirname(file), specifier))
@@ -81,8 +79,11 @@ export const check = (root: string): ReadonlyArray<string> => {
       }
     }
   }
-  for (const file of Object.keys(floors)) {
-    if (!files.includes(file)) problems.push(`src/${file} has a floor and is not there`)
-  }
   return problems
 }
+
+/** Floors of files that are not there. */
+export const empty = (root: string): ReadonlyArray<string> =>
+  Object.keys(floors).filter((file) => !existsSync(join(root, file))).map((file) =>
+    `src/${file} has a floor and is not there`
+  )

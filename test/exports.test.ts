@@ -1,0 +1,118 @@
+// What does each door of the package offer? A name that comes or goes shows here.
+import { assert, describe, it } from "@effect/vitest"
+import { existsSync, readFileSync } from "node:fs"
+
+interface Door {
+  readonly "@toolfold/source": string
+  readonly types: string
+  readonly default: string
+}
+
+const manifest: { readonly exports: { readonly [door: string]: Door | string | null } } = JSON.parse(
+  readFileSync("package.json", "utf8")
+)
+const doors = Object.entries(manifest.exports).filter((entry): entry is [string, Door] =>
+  typeof entry[1] === "object" && entry[1] !== null
+)
+
+const offers: { readonly [door: string]: ReadonlyArray<string> } = {
+  ".": ["AgentLoop", "Context", "Provider", "Stop", "Tool", "ToolRegistry", "Turn", "Usage"],
+  "./AgentLoop": ["ModelFailed", "isAgent", "make", "run", "start", "stream"],
+  "./Context": [
+    "CurrentCall",
+    "Slots",
+    "callScope",
+    "capture",
+    "decode",
+    "empty",
+    "encode",
+    "first",
+    "fold",
+    "last",
+    "list",
+    "max",
+    "min",
+    "record",
+    "schema",
+    "set",
+    "slot",
+    "sum"
+  ],
+  "./Provider": ["askOf", "layer", "make", "unknownUsage"],
+  "./Stop": ["afterTurns", "all", "any", "whenAsked", "whenCalled"],
+  "./Tool": [
+    "category",
+    "categoryOf",
+    "destructive",
+    "hasAnyTag",
+    "idempotent",
+    "isSerial",
+    "isTool",
+    "make",
+    "meta",
+    "openWorld",
+    "readOnly",
+    "schema",
+    "serial",
+    "strict",
+    "table",
+    "tags",
+    "title",
+    "validate"
+  ],
+  "./ToolRegistry": ["RegistryError", "ToolRegistry", "fromToolkit", "layer", "merge", "prefix", "select"],
+  "./Turn": [
+    "Call",
+    "Failure",
+    "FailureClass",
+    "FailureKind",
+    "Finish",
+    "Interrupted",
+    "Issue",
+    "Outcome",
+    "Rejected",
+    "Replied",
+    "Success",
+    "Turn",
+    "Write",
+    "call",
+    "isError",
+    "told"
+  ],
+  "./Usage": ["Usage", "add", "empty", "fromResponse"],
+  "./providers": ["OpenAiCompatible"],
+  "./providers/OpenAiCompatible": ["layer"],
+  "./testing": ["Laws", "OfflineModel", "ScriptedModel"],
+  "./testing/Laws": ["LawBroken", "check"],
+  "./testing/OfflineModel": ["layer"],
+  "./testing/ScriptedModel": ["Script", "call", "layer", "layerPlain"]
+}
+
+describe("the package", () => {
+  it("has these doors", () => {
+    assert.deepStrictEqual(doors.map(([door]) => door).toSorted(), Object.keys(offers).toSorted())
+  })
+
+  for (const [door, target] of doors) {
+    it(`offers these names at ${door}`, async () => {
+      const module: object = await import(door === "." ? "toolfold" : `toolfold/${door.slice(2)}`)
+      assert.deepStrictEqual(Object.keys(module).toSorted(), offers[door])
+      assert.isTrue(existsSync(target["@toolfold/source"]))
+      assert.deepStrictEqual(
+        [target.types, target.default],
+        [".d.ts", ".js"].map((ending) =>
+          target["@toolfold/source"].replace("./src/", "./dist/").replace(/\.ts$/, ending)
+        )
+      )
+    })
+  }
+
+  it("keeps its internals closed", async () => {
+    const inside = "toolfold/internal/run"
+    let refused = false
+    await import(/* @vite-ignore */ inside).catch(() => {
+      refused = true
+    })
+    assert.isTrue(refused)
+  })
+})

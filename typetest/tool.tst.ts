@@ -1,0 +1,196 @@
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import * as WireTool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import * as Services from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as AgentLoop from "toolfold/AgentLoop"
+import * as Context from "toolfold/Context"
+import * as ScriptedModel from "toolfold/testing/ScriptedModel"
+import * as Tool from "toolfold/Tool"
+import * as ToolRegistry from "toolfold/ToolRegistry"
+import { describe, expect, it } from "tstyche"
+
+class Db extends Services.Service<Db, { readonly find: (key: string) => Effect.Effect<string> }>()("app/Db") {}
+class Trip extends Context.Slots<Trip>()("app/Trip", { notes: Context.list(Schema.String), spent: Context.sum }) {}
+class Down extends Schema.TaggedError<Down>()("Down", { why: Schema.String }) {}
+
+const weather = Tool.make("get_weather", {
+  input: {
+    city: Schema.String,
+    days: Schema.Int.pipe(Schema.optionalKey),
+    unit: Schema.Literals(["c", "f"]).pipe(Schema.withDecodingDefaultKey(Effect.succeed("c" as const)))
+  },
+  output: Schema.Struct({ degrees: Schema.Finite }),
+  failure: Down,
+  handler: ({ city, unit }) =>
+    Effect.gen(function*() {
+      const trip = yield* Trip
+      const db = yield* Db
+      yield* trip.write({ notes: [yield* db.find(city)], spent: 1 })
+      if (unit === "f") return yield* new Down({ why: "no" })
+      return { degrees: trip.get("spent") }
+    })
+})
+const now = Tool.make("now", { handler: () => Effect.succeed("12:00") })
+
+describe("a tool", () => {
+  it("knows its input, output, failure and needs", () => {
+    expect<Tool.Input<typeof weather>>().type.toBe<
+      { readonly city: string; readonly days?: number; readonly unit: "c" | "f" }
+    >()
+    expect<Tool.Output<typeof weather>>().type.toBe<{ readonly degrees: number }>()
+    expect<Tool.Failure<typeof weather>>().type.toBe<Down>()
+    expect<Tool.Services<typeof weather>>().type.toBe<Trip | Db>()
+    expect<Tool.Services<typeof now>>().type.toBe<never>()
+  })
+
+  it("is the plain function, where a parameter with a default may be left out", () => {
+    expect(weather({ city: "Oslo" })).type.toBe<Effect.Effect<{ readonly degrees: number }, Down, Trip | Db>>()
+    expect(weather({ city: "Oslo", unit: "f", days: 3 })).type.toBe<
+      Effect.Effect<{ readonly degrees: number }, Down, Trip | Db>
+    >()
+    expect(now()).type.toBe<Effect.Effect<string>>()
+    expect(weather).type.not.toBeCallableWith()
+    expect(weather).type.not.toBeCallableWith({})
+    expect(weather).type.not.toBeCallableWith({ city: "Oslo", unit: "k" })
+  })
+
+  it("keeps its type through combinators", () => {
+    expect(weather.pipe(Tool.tags("a"), Tool.serial(true))).type.toBe<typeof weather>()
+    expect(weather.annotate(WireTool.Title, "Weather")).type.toBe<typeof weather>()
+  })
+
+  it("does not show the setters of its schemas", () => {
+    // @ts-expect-error This expression is not callable
+    weather.setParameters(Schema.Struct({}))
+  })
+
+  it("is refused where its handler gives or fails with something else", () => {
+    Tool.make("t", {
+      output: Schema.Finite,
+      // @ts-expect-error Type 'string' is not assignable to type 'number'
+      handler: () => Effect.succeed("text")
+    })
+    Tool.make("t", {
+      // @ts-expect-error Type 'Down' is not assignable to type 'never'
+      handler: () => Effect.fail(new Down({ why: "" }))
+    })
+  })
+
+  it("is refused with an option that does not exist", () => {
+    // @ts-expect-error 'retry' does not exist in type
+    Tool.make("t", { retry: true, handler: () => Effect.succeed("") })
+  })
+
+  it("goes into a toolkit of effect/ai with its types", () => {
+    const kit = Toolkit.make(weather)
+    kit.toLayer({ get_weather: (input) => weather(input) })
+    expect(kit.tools.get_weather).type.toBe<typeof weather>()
+  })
+})
+
+describe("a cell", () => {
+  it("reads and writes its slots by their types", () => {
+    Effect.map(Trip, (trip) => {
+      expect(trip.get("notes")).type.toBe<ReadonlyArray<string>>()
+      expect(trip.snapshot).type.toBe<{ readonly notes: ReadonlyArray<string>; readonly spent: number }>()
+      // @ts-expect-error Argument of type '"cost"' is not assignable to parameter of type '"notes" | "spent"'
+      trip.get("cost")
+      // @ts-expect-error Type 'string' is not assignable to type 'number'
+      trip.write({ spent: "much" })
+      // @ts-expect-error 'cost' does not exist in type
+      trip.write({ cost: 1 })
+    })
+    expect(Trip.from(Context.empty)).type.toBe<{ readonly notes: ReadonlyArray<string>; readonly spent: number }>()
+  })
+
+  it("is provided by capture, and nothing else is", () => {
+    expect(Context.capture(weather({ city: "Oslo" }))).type.toBe<
+      Effect.Effect<
+        {
+          readonly value: { readonly degrees: number }
+          readonly writes: ReadonlyArray<Context.Write>
+          readonly context: Context.Context
+        },
+        Down,
+        Db
+      >
+    >()
+  })
+})
+
+describe("a registry", () => {
+  const registry = ToolRegistry.layer(weather, now)
+
+  it("needs what its handlers need", () => {
+    expect(registry).type.toBe<Layer.Layer<ToolRegistry.ToolRegistry, ToolRegistry.RegistryError, Trip | Db>>()
+    expect(registry.pipe(Layer.provide(Trip.layer))).type.toBe<
+      Layer.Layer<ToolRegistry.ToolRegistry, ToolRegistry.RegistryError, Db>
+    >()
+    expect(ToolRegistry.merge(registry, ToolRegistry.layer(now))).type.toBe<
+      Layer.Layer<ToolRegistry.ToolRegistry, ToolRegistry.RegistryError, Trip | Db>
+    >()
+    expect(registry.pipe(ToolRegistry.select({ tags: ["a"] }), ToolRegistry.prefix("x_"))).type.toBe<
+      Layer.Layer<ToolRegistry.ToolRegistry, ToolRegistry.RegistryError, Trip | Db>
+    >()
+  })
+})
+
+describe("a program", () => {
+  const bot = AgentLoop.make("bot", { instructions: "be kind" })
+  const run = AgentLoop.run(bot, { prompt: "go" })
+  const registry = ToolRegistry.layer(weather, now)
+  const everything = Layer.mergeAll(Trip.layer, Layer.succeed(Db)({ find: Effect.succeed }))
+
+  it("needs a model and a registry", () => {
+    expect(run).type.toBe<
+      Effect.Effect<AgentLoop.Result, AgentLoop.ModelFailed, LanguageModel.LanguageModel | ToolRegistry.ToolRegistry>
+    >()
+  })
+
+  it("compiles when everything is provided", () => {
+    const program = run.pipe(Effect.provide(registry), Effect.provide([everything, ScriptedModel.layer("hi")]))
+    expect(program).type.toBe<Effect.Effect<AgentLoop.Result, AgentLoop.ModelFailed | ToolRegistry.RegistryError>>()
+    Effect.runPromise(program)
+  })
+
+  it("does not compile without the slots of a tool, and the message names them", () => {
+    const program = run.pipe(
+      Effect.provide(registry),
+      Effect.provide([Layer.succeed(Db)({ find: Effect.succeed }), ScriptedModel.layer("hi")])
+    )
+    // @ts-expect-error Type 'Trip' is not assignable to type 'never'
+    Effect.runPromise(program)
+  })
+
+  it("does not compile without a service of a handler, and the message names it", () => {
+    const program = run.pipe(Effect.provide(registry), Effect.provide([Trip.layer, ScriptedModel.layer("hi")]))
+    // @ts-expect-error Type 'Db' is not assignable to type 'never'
+    Effect.runPromise(program)
+  })
+
+  it("needs what its agent's instructions and model need, and no other model where the agent has its own", () => {
+    const own = AgentLoop.make("own", { instructions: Effect.as(Db, "x"), model: ScriptedModel.layer("hi") })
+    expect(own).type.toBe<AgentLoop.Agent<never, Db>>()
+    expect(AgentLoop.run(own, { prompt: "go" })).type.toBe<
+      Effect.Effect<AgentLoop.Result, AgentLoop.ModelFailed, Db | ToolRegistry.ToolRegistry>
+    >()
+  })
+
+  it("needs what its observers need", () => {
+    const watched = AgentLoop.run(bot, { prompt: "go", onText: () => Effect.asVoid(Db) })
+    expect(watched).type.toBe<
+      Effect.Effect<
+        AgentLoop.Result,
+        AgentLoop.ModelFailed,
+        LanguageModel.LanguageModel | ToolRegistry.ToolRegistry | Db
+      >
+    >()
+  })
+
+  it("ends in one of a closed set of ways", () => {
+    expect<AgentLoop.Result["_tag"]>().type.toBe<"Completed" | "LimitReached" | "Refused" | "Cancelled">()
+  })
+})
