@@ -116,7 +116,7 @@ for (
 }
 
 function report(step: Step): void {
-  const skipped = step.skipped ? `, ${step.skipped} skipped` : ""
+  const skipped = step.skipped ? `, ${step.skipped} skipped (no data)` : ""
   console.log(
     `${step.failed === 0 ? "ok  " : "FAIL"} ${step.name}${
       step.passed + step.failed > 1 ? ` (${step.passed} passed, ${step.failed} failed${skipped})` : ""

@@ -92,7 +92,7 @@ export const write = (): { readonly run: number; readonly checked: number } => {
 /** Files that a document names and that are not there. */
 export const deadNames = (): ReadonlyArray<string> => {
   const known = new Set(
-    ["src", "test", "docs", "examples", "scripts", "bench", "typetest", ".ci"].flatMap((folder) => {
+    ["src", "test", "docs", "examples", "scripts", "typetest", ".ci"].flatMap((folder) => {
       const below = readdirSync(folder, { recursive: true, encoding: "utf8" })
       return [folder, ...below.map((file) => `${folder}/${file}`)]
     })

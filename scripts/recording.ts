@@ -130,8 +130,6 @@ export const recordedAnswer = (record: Recorded) => {
   }
 }
 
-export const messageOf = (message: Message): unknown => message.content
-
 /** Recorded messages as a transcript. */
 export const toPrompt = (messages: ReadonlyArray<Message>): ReadonlyArray<Prompt.Message> => {
   const names = new Map<string, string>()
