@@ -102,6 +102,9 @@ export const make = <EI = never, RI = never, M extends AnyModel = undefined>(
   for (const [option, value] of Object.entries(counts)) {
     if (!Number.isInteger(value) && value !== Infinity) refuse(option, "whole number", value)
   }
+  if (counts.maxConsecutiveToolErrors < 1) {
+    refuse("maxConsecutiveToolErrors", "positive whole number", counts.maxConsecutiveToolErrors)
+  }
   if (typeof concurrency === "number" && !(Number.isInteger(concurrency) && concurrency > 0)) {
     refuse("concurrency", "positive whole number", concurrency)
   }

@@ -115,7 +115,10 @@ export const stream = <E, R, RO = never>(
     const own = Observe.make(options)
     const watch: Observe.Watch = {
       deltas: true,
-      emit: (events) => Effect.andThen(own?.emit(events) ?? Effect.void, Queue.offerAll(queue, events))
+      emit: (events) => Effect.andThen(own?.emit(events) ?? Effect.void, Queue.offerAll(queue, events)),
+      // Whoever ended the stream reads no more, so what does not fit is dropped.
+      last: (events) =>
+        Effect.andThen(own?.last(events) ?? Effect.void, Effect.sync(() => Queue.offerAllUnsafe(queue, events)))
     }
     return withModel(agent, Effect.flatMap(prepare(agent, options), (run) => loop(agent, run, watch))).pipe(
       Effect.flatMap((result) => Queue.offer(queue, { _tag: "RunEnd", result })),
@@ -153,17 +156,28 @@ export const start = <E, R, RO = never>(
 ): Effect.Effect<Handle<E>, E, R | RO | ToolRegistry | Scope.Scope> =>
   Effect.gen(function*() {
     const run = yield* prepare(agent, options)
+    let cancelled = false
     const fiber = yield* Effect.forkScoped(withModel(agent, loop(agent, run, Observe.make(options))))
+    const cancelling = Effect.sync(() => {
+      cancelled = true
+    })
+    yield* Effect.addFinalizer(() => cancelling)
     const ended = Effect.flatMap(Fiber.await(fiber), (exit) =>
-      Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
-        ? Effect.succeed<Ending.Result>({ _tag: "Cancelled", ...end(run) })
+      cancelled && Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
+        ? Effect.as(reportOthers(exit.cause), { _tag: "Cancelled", ...end(run) } satisfies Ending.Result)
         : exit)
     return {
       await: ended,
-      cancel: Effect.andThen(Fiber.interrupt(fiber), ended),
-      partial: Effect.sync(() => end(run))
+      cancel: Effect.andThen(Effect.andThen(cancelling, Fiber.interrupt(fiber)), ended),
+      partial: Effect.sync(() =>
+        end(run)
+      )
     }
   })
+
+// What else went wrong while a run was cancelled is no reason to lose what the run had.
+const reportOthers = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+  Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logWarning("a cancelled run failed while it was ending", cause)
 
 const withModel = <A, EA, E, R, RA>(
   agent: Agent<E, R>,
@@ -180,9 +194,12 @@ const prepare = <E, R>(agent: Agent<E, R>, options: RunOptions<unknown>): Effect
   Effect.gen(function*() {
     const instructions = Effect.isEffect(agent.instructions) ? yield* agent.instructions : agent.instructions
     const messages = [...messagesOf(options.messages ?? []), ...messagesOf(options.prompt ?? [])]
-    if (messages.length === 0) throw new Error(`agent ${JSON.stringify(agent.name)}: a run needs a prompt or messages`)
     const id = (yield* Random.nextIntBetween(0, 2 ** 48)).toString(36)
-    return Run.make(id, instructions, messages, options.context ?? Context.empty)
+    const run = Run.make(id, instructions, messages, options.context ?? Context.empty)
+    if (run.messages.length === run.first) {
+      throw new Error(`agent ${JSON.stringify(agent.name)}: a run needs a prompt or messages that are not blank`)
+    }
+    return run
   })
 
 const messagesOf = (input: Prompt.RawInput | ReadonlyArray<Prompt.Message>): ReadonlyArray<Prompt.Message> =>
@@ -215,7 +232,7 @@ const loop = (
     Effect.mapError((reason) => new Ending.ModelFailed({ reason, partial: end(run) })),
     Effect.onExit((exit) =>
       Exit.isFailure(exit) && run.batch !== undefined
-        ? Effect.sync(() => run.batch && Run.settle(run, run.batch, "the run ended before it was answered"))
+        ? Effect.sync(() => run.batch && Run.settle(run, run.batch, "the run ended before it was run"))
         : Effect.void
     )
   )
@@ -272,25 +289,31 @@ const answer = (
   const allowed = agent.maxToolCalls - run.toolCalls
   const turn = run.turns.length
   run.toolCalls += Math.min(places.length, allowed)
-  const one = (place: Run.Place, at: number): Effect.Effect<void> => {
-    const answered = at < allowed
-      ? registry.answer(place.call, place.scope)
-      : Effect.succeed(tooMany(agent.maxToolCalls))
-    return Effect.map(
-      watch === undefined ? answered : Observe.answering(answered, place.call, watch, turn),
+  const one = (place: Run.Place, at: number): Effect.Effect<unknown> => {
+    // Recorded before anybody is told, so that what was shown and what is kept are the same.
+    const answered = Effect.map(
+      Effect.suspend(() => {
+        place.started = true
+        return at < allowed ? registry.answer(place.call, place.scope) : Effect.succeed(tooMany(agent.maxToolCalls))
+      }),
       (outcome) => {
         place.outcome = outcome
       }
     )
+    return watch === undefined ? answered : Observe.answering(answered, place, watch, turn)
   }
-  const [only] = places
-  if (only !== undefined && places.length === 1) return one(only, 0)
+  // A call that waits has a fiber of its own, whatever the concurrency: what it leaves behind ends with it.
   const serial = agent.concurrency === "sequential" || places.some(({ call }) => registry.isSerial(call.name))
-  return Effect.forEach(places, one, {
-    concurrency: serial ? 1 : agent.concurrency as number | "unbounded",
-    discard: true
-  })
+  return serial && places.length > 1
+    ? Effect.forEach(places, (place, at) => Effect.forEach([place], () => one(place, at), apart), { discard: true })
+    : Effect.forEach(
+      places,
+      one,
+      serial ? apart : { concurrency: agent.concurrency as number | "unbounded", discard: true }
+    )
 }
+
+const apart = { concurrency: 2, discard: true } as const
 
 const tooMany = (most: number): Turn.Outcome => ({
   _tag: "Failure",

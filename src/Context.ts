@@ -12,16 +12,19 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import * as Services from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Record from "effect/Record"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Issue from "effect/SchemaIssue"
 import * as Parser from "effect/SchemaParser"
 import * as Transformation from "effect/SchemaTransformation"
+import * as Codec from "./internal/codec.ts"
 import type { Slot } from "./internal/slot.ts"
 
 export { first, last, list, max, min, record, set, type Slot, slot, sum } from "./internal/slot.ts"
@@ -102,7 +105,7 @@ export interface Entry {
  * @since 0.1.0
  */
 export interface Cell<D extends Definitions> {
-  readonly [CellTypeId]: typeof CellTypeId
+  readonly [CellTypeId]: AnySlots
   readonly get: <K extends keyof D & string>(name: K) => Snapshot<D>[K]
   readonly snapshot: Snapshot<D>
   readonly write: (values: Values<D>) => Effect.Effect<void>
@@ -117,6 +120,7 @@ export interface Cell<D extends Definitions> {
 export interface SlotsClass<in out Self, in out Id extends string, D extends Definitions>
   extends Services.ServiceClass<Self, Id, Cell<D>>
 {
+  readonly id: Id
   readonly slots: D
   readonly initial: Snapshot<D>
   /** Satisfies the handlers' requirement. It serves every run, since the cell holds no state. */
@@ -136,7 +140,7 @@ export interface SlotsClass<in out Self, in out Id extends string, D extends Def
  * @since 0.1.0
  */
 export interface AnySlots {
-  readonly key: string
+  readonly id: string
   readonly slots: Definitions
   readonly initial: { readonly [name: string]: unknown }
 }
@@ -177,30 +181,10 @@ export const Slots =
       throw new Error(`slots ${JSON.stringify(id)}: no slot may be called __proto__`)
     }
     const initial = Object.fromEntries(Object.entries(slots).map(([name, { initial }]) => [name, initial]))
-    const encoders = new Map(
-      Object.entries(slots).map(([name, { schema }]) =>
-        [name, Schema.encodeUnknownResult(Schema.toCodecJson(schema))] as const
-      )
-    )
-    const write = (values: { readonly [name: string]: unknown }): Write => {
-      const encoded: Record<string, unknown> = {}
-      for (const name of Object.keys(values)) {
-        const encode = encoders.get(name)
-        if (encode === undefined) {
-          throw new Error(
-            `slots ${JSON.stringify(id)} have no ${JSON.stringify(name)}, only: ${[...encoders.keys()].join(", ")}`
-          )
-        }
-        const result = encode(values[name])
-        if (Result.isFailure(result)) {
-          throw new Error(`write to slot ${JSON.stringify(name)} of ${id}: ${result.failure.message}`)
-        }
-        encoded[name] = result.success
-      }
-      return { slots: self, values, encoded }
-    }
+    const self: AnySlots = { id, slots, initial }
+    const write = (values: { readonly [name: string]: unknown }) => writing(self, values)
     const cell = {
-      [CellTypeId]: CellTypeId,
+      [CellTypeId]: self,
       get: (name: string) => valuesOf(running()?.context ?? empty, self)[name],
       get snapshot() {
         return valuesOf(running()?.context ?? empty, self)
@@ -221,49 +205,81 @@ export const Slots =
     }
     // A reference, so that `capture` can run a handler without knowing its classes; its type says service, so that a
     // program must provide the layer.
-    const key = Services.Reference<unknown>(id, { defaultValue: () => cell })
-    const self: AnySlots & typeof key = Object.assign(key, {
-      slots,
-      initial,
-      layer: Layer.fromBuild((memoMap) =>
-        Effect.sync(() => {
-          claim(memoMap, self)
-          return Services.make(key, cell)
-        })
-      ),
+    const key = Services.Reference<unknown>(ownKey(id), { defaultValue: () => cell })
+    const made = Object.assign(key, {
+      ...self,
+      layer: Layer.succeed(key)(cell),
       from: (context: Context) => valuesOf(context, self),
       into: (context: Context, values: { readonly [name: string]: unknown }) =>
         withEntry(context, self, { ...valuesOf(context, self), ...write(values).values }),
       write
     })
     // The wall is TypeScript's: a class that is built by hand cannot be inferred as effect's generic ServiceClass.
-    return self as unknown as SlotsClass<Self, Id, D>
+    return made as unknown as SlotsClass<Self, Id, D>
   }
 
-const assembled = new WeakMap<Layer.MemoMap, Map<string, AnySlots>>()
+const declarations = new Map<string, number>()
 
-const claim = (memoMap: Layer.MemoMap, slots: AnySlots): void => {
-  const claimed = assembled.get(memoMap) ?? new Map<string, AnySlots>()
-  assembled.set(memoMap, claimed)
-  sameClass(claimed.get(slots.key) ?? slots, slots)
-  claimed.set(slots.key, slots)
+// Two classes with one id must not read each other's cell; which is why their keys differ. Assembly refuses the two.
+const ownKey = (id: string): string => {
+  const before = declarations.get(id) ?? 0
+  declarations.set(id, before + 1)
+  return before === 0 ? id : `${id}#${before + 1}`
 }
+
+/**
+ * The class whose cell a service is, if it is one: how a registry finds two classes with one id.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const slotsOf = (service: unknown): AnySlots | undefined =>
+  typeof service === "object" && service !== null && CellTypeId in service ? service[CellTypeId] as AnySlots : undefined
 
 const sameClass = (one: AnySlots, other: AnySlots): void => {
   if (one.slots !== other.slots) {
-    throw new Error(`two classes of slots have the id ${JSON.stringify(one.key)}: give each its own`)
+    throw new Error(`two classes of slots have the id ${JSON.stringify(one.id)}: give each its own`)
   }
 }
 
+// What is kept is made from the stored form, so a handler that goes on changing what it wrote changes nothing here.
+const writing = (slots: AnySlots, given: { readonly [name: string]: unknown }): Write => {
+  const encoded: Record<string, unknown> = {}
+  const values: Record<string, unknown> = {}
+  for (const name of Object.keys(given)) {
+    const slot = Object.hasOwn(slots.slots, name) ? slots.slots[name] : undefined
+    if (slot === undefined) {
+      throw new Error(
+        `slots ${JSON.stringify(slots.id)} have no ${JSON.stringify(name)}, only: ${
+          Object.keys(slots.slots).join(", ")
+        }`
+      )
+    }
+    const codec = Codec.jsonCodec(slot.schema)
+    encoded[name] = now(codec.encode(given[name]), slots, name)
+    values[name] = now(codec.decode(encoded[name]), slots, name)
+  }
+  return { slots, values, encoded }
+}
+
+const now = (effect: Effect.Effect<unknown, Issue.Issue, unknown>, slots: AnySlots, name: string): unknown => {
+  // The schema of a slot needs no services.
+  const exit = Effect.runSyncExit(effect as Effect.Effect<unknown, Issue.Issue>)
+  if (Exit.isSuccess(exit)) return exit.value
+  const issue = Cause.findErrorOption(exit.cause)
+  const problem = Option.isSome(issue) ? Codec.describe(issue.value) : String(Cause.squash(exit.cause))
+  throw new Error(`write to slot ${JSON.stringify(name)} of ${slots.id}: ${problem}`)
+}
+
 const valuesOf = (context: Context, slots: AnySlots): { readonly [name: string]: unknown } => {
-  const entry = context.entries.get(slots.key)
+  const entry = context.entries.get(slots.id)
   if (entry === undefined) return slots.initial
   sameClass(entry.slots, slots)
   return entry.values
 }
 
 const withEntry = (context: Context, slots: AnySlots, values: Entry["values"]): Context =>
-  make(new Map(context.entries).set(slots.key, { slots, values }))
+  make(new Map(context.entries).set(slots.id, { slots, values }))
 
 const make = (entries: ReadonlyMap<string, Entry>): Context => ({ [TypeId]: TypeId, entries })
 
@@ -288,7 +304,7 @@ export const fold = (self: Context, writes: ReadonlyArray<Write>): Context => {
   for (const { slots, values } of writes) {
     const next = { ...valuesOf({ [TypeId]: TypeId, entries }, slots) }
     for (const name of Object.keys(values)) next[name] = slots.slots[name]?.combiner.combine(next[name], values[name])
-    entries.set(slots.key, { slots, values: next })
+    entries.set(slots.id, { slots, values: next })
   }
   return make(entries)
 }
@@ -335,7 +351,7 @@ const running = (): CallScope | undefined => Fiber.getCurrent()?.getRef(CurrentC
  * @category running call
  * @since 0.1.0
  */
-export type WithoutSlots<R> = R extends { readonly Service: { readonly [CellTypeId]: typeof CellTypeId } } ? never : R
+export type WithoutSlots<R> = R extends { readonly Service: { readonly [CellTypeId]: AnySlots } } ? never : R
 
 /**
  * Runs a handler alone, as one call: for tests of handlers. Gives its value, its writes, and the context after them.
@@ -383,7 +399,7 @@ const declared = Schema.declare((u): u is Context => typeof u === "object" && u 
  * @since 0.1.0
  */
 export const schema = (...classes: ReadonlyArray<AnySlots>): Schema.Codec<Context, Encoded> => {
-  const forms = new Map(classes.map((slots) => [slots.key, storedForm(slots)]))
+  const forms = new Map(classes.map((slots) => [slots.id, storedForm(slots)]))
   const each = <A, B>(
     entries: Iterable<readonly [string, A]>,
     convert: (form: ReturnType<typeof storedForm>, value: A) => Effect.Effect<B, Issue.Issue>

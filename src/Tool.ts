@@ -7,8 +7,10 @@
  * @since 0.1.0
  */
 import * as WireTool from "effect/ai/Tool"
+import * as Cause from "effect/Cause"
 import * as Services from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import type { Pipeable } from "effect/Pipeable"
 import * as Schema from "effect/Schema"
@@ -17,6 +19,7 @@ import * as Arguments from "./internal/arguments.ts"
 import * as Callable from "./internal/callable.ts"
 import * as Codec from "./internal/codec.ts"
 import * as JsonSchema from "./internal/jsonSchema.ts"
+import * as Text from "./internal/text.ts"
 
 /**
  * A tool: callable, and a tool of `effect/ai`. `R` is what its handler needs.
@@ -131,7 +134,8 @@ export type Failure<T> = T extends Tool<infer _N, infer _I, infer _O, infer Fail
  */
 export type Services_<T> = T extends Tool<infer _N, infer In, infer Out, infer Fail, infer R>
   ? R | In["DecodingServices"] | Out["EncodingServices"] | Fail["EncodingServices"]
-  : never
+  // Whose needs are forgotten may need anything.
+  : unknown
 export type { Services_ as Services }
 
 /**
@@ -321,7 +325,7 @@ export interface Table {
 export const table = (tools: ReadonlyArray<WireTool.Any>): Table => ({ schemas: tools.map(schema), tools })
 
 /**
- * What would be wrong with these arguments, one line an error. Says nothing about defaults that need services.
+ * What would be wrong with these arguments, one line an error: what a registry would tell the model.
  *
  * **Example** (Two mistakes at once)
  *
@@ -347,10 +351,17 @@ export const validate = (
 ): { readonly valid: boolean; readonly errors: ReadonlyArray<string> } => {
   const { input } = Arguments.parse(raw)
   if (input === undefined) return { valid: false, errors: ["the arguments are not valid JSON"] }
-  const issues = Effect.runSync(
-    Codec.jsonCodec(self.parametersSchema).explain(input) as Effect.Effect<ReadonlyArray<Codec.PathIssue>>
+  if (!Arguments.isObject(input)) {
+    return { valid: false, errors: [`Expected one object of arguments, got ${Text.describe(input)}`] }
+  }
+  // What a schema needs besides its input is not here; that shows as an error like any other.
+  const explained = Effect.runSyncExit(
+    Effect.suspend(() => Codec.jsonCodec(self.parametersSchema).explain(input)) as Effect.Effect<
+      ReadonlyArray<Codec.PathIssue>
+    >
   )
-  return { valid: issues.length === 0, errors: issues.map(Codec.line) }
+  const errors = Exit.isSuccess(explained) ? explained.value.map(Codec.line) : [String(Cause.squash(explained.cause))]
+  return { valid: errors.length === 0, errors }
 }
 
 interface Combinator<in A> {

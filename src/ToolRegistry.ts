@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type * as Context from "./Context.ts"
+import * as Context from "./Context.ts"
 import * as Answer from "./internal/answer.ts"
 import * as Callable from "./internal/callable.ts"
 import * as Environment from "./internal/environment.ts"
@@ -165,9 +165,6 @@ export const fromToolkit = <Tools extends Record<string, WireTool.Any>>(
     )
   )
 
-const entriesOf = <E, R>(registry: Layer.Layer<ToolRegistry, E, R>) =>
-  Effect.map(Layer.build(registry), (context) => Services.get(context, ToolRegistry)[EntriesKey])
-
 /**
  * One registry of the tools of several. A name in two of them is refused.
  *
@@ -177,19 +174,24 @@ const entriesOf = <E, R>(registry: Layer.Layer<ToolRegistry, E, R>) =>
 export const merge = <const Layers extends ReadonlyArray<Layer.Layer<ToolRegistry, unknown, unknown>>>(
   ...layers: Layers
 ): Layer.Layer<ToolRegistry, RegistryError | Layer.Error<Layers[number]>, Layer.Services<Layers[number]>> =>
-  Layer.effect(
-    ToolRegistry,
-    Effect.flatMap(
+  // In one build, so that a layer below several of them is built once.
+  Layer.fromBuild((memoMap, scope) =>
+    Effect.gen(function*() {
+      const entries: Array<ReadonlyArray<Answer.Entry>> = []
       // Each layer is one of `Layers`, whose errors and needs the result has.
-      Effect.forEach(
-        layers as ReadonlyArray<
-          Layer.Layer<ToolRegistry, Layer.Error<Layers[number]>, Layer.Services<Layers[number]>>
-        >,
-        entriesOf
-      ),
-      (entries) => assemble(entries.flat())
-    )
+      for (const each of layers as ReadonlyArray<Each<Layers>>) {
+        const context = yield* Layer.buildWithMemoMap(each, memoMap, scope)
+        entries.push(Services.get(context, ToolRegistry)[EntriesKey])
+      }
+      return Services.make(ToolRegistry, yield* assemble(entries.flat()))
+    })
   )
+
+type Each<Layers extends ReadonlyArray<Layer.Layer<ToolRegistry, unknown, unknown>>> = Layer.Layer<
+  ToolRegistry,
+  Layer.Error<Layers[number]>,
+  Layer.Services<Layers[number]>
+>
 
 /**
  * A registry of some of the tools of another.
@@ -214,18 +216,18 @@ export const prefix =
   (prefix: string) => <E, R>(self: Layer.Layer<ToolRegistry, E, R>): Layer.Layer<ToolRegistry, E | RegistryError, R> =>
     Layer.effect(
       ToolRegistry,
-      Effect.flatMap(
-        entriesOf(self),
-        (entries) =>
-          assemble(
-            entries.map((entry) => ({ ...entry, tool: Callable.rename(entry.tool, `${prefix}${entry.tool.name}`) }))
-          )
-      )
-    )
+      Effect.flatMap(ToolRegistry, (registry) =>
+        assemble(
+          registry[EntriesKey].map((entry) => ({
+            ...entry,
+            tool: Callable.rename(entry.tool, `${prefix}${entry.tool.name}`)
+          }))
+        ))
+    ).pipe(Layer.provide(self))
 
 const assemble = (entries: ReadonlyArray<Answer.Entry>): Effect.Effect<Registry, RegistryError> =>
   Effect.suspend(() => {
-    const problems = [...duplicates(entries), ...entries.flatMap(({ tool }) => problemsOf(tool))]
+    const problems = [...duplicates(entries), ...twins(entries), ...entries.flatMap(({ tool }) => problemsOf(tool))]
     return problems.length > 0 ? Effect.fail(new RegistryError({ problems })) : Effect.succeed(build(entries))
   })
 
@@ -233,6 +235,20 @@ const duplicates = (entries: ReadonlyArray<Answer.Entry>): ReadonlyArray<string>
   const names = entries.map(({ tool }) => tool.name)
   const twice = new Set(names.filter((name, at) => names.indexOf(name) !== at))
   return twice.size === 0 ? [] : [`duplicate tool names: ${Array.from(twice).sort().join(", ")}`]
+}
+
+/** Classes of slots that share an id, among everything that the handlers may need. */
+const twins = (entries: ReadonlyArray<Answer.Entry>): ReadonlyArray<string> => {
+  const byId = new Map<string, Set<unknown>>()
+  for (const { environment } of entries) {
+    for (const [, service] of environment.services) {
+      const slots = Context.slotsOf(service)
+      if (slots !== undefined) byId.set(slots.id, (byId.get(slots.id) ?? new Set()).add(slots))
+    }
+  }
+  return Array.from(byId).filter(([, classes]) => classes.size > 1).map(([id]) =>
+    `two classes of slots have the id ${JSON.stringify(id)}: give each its own`
+  )
 }
 
 const legalName = /^[a-zA-Z0-9_-]{1,64}$/
@@ -244,6 +260,7 @@ const problemsOf = (tool: WireTool.Any): ReadonlyArray<string> => {
   if (tool.needsApproval !== undefined && tool.needsApproval !== false) {
     found.push("it needs approval, and nothing here can ask for it yet")
   }
+  if (tool.toModelOutput !== undefined) found.push("its toModelOutput is not used yet")
   if (WireTool.isProviderDefined(tool)) found.push("tools that a provider defines are not taken yet")
   else {
     const schema = Result.try(() => Tool.schema(tool).input_schema)

@@ -284,7 +284,8 @@ describe("a batch", () => {
   it.effect("gives calls that share an id, or have none, one each of their own", () =>
     Effect.gen(function*() {
       const result = yield* converse([ok], [[call("ok", {}, "x"), call("ok", {}, "x"), call("ok", {}, "")], "done"])
-      assert.deepStrictEqual(result.turns[0]?.calls.map(({ id }) => id), ["x", "call_0_1", "call_0_2"])
+      const ids = result.turns[0]?.calls.map(({ id }) => id) ?? []
+      assert.deepStrictEqual([ids[0], new Set(ids).size, ids.includes("")], ["x", 3, false])
       assert.deepStrictEqual(faults(result.messages), [])
     }))
 })
@@ -897,7 +898,7 @@ describe("cancelling", () => {
       assert.deepStrictEqual(brief(result.messages), [
         "user: go",
         'assistant: note#call_1({"text":"kept"}) endless#call_2({})',
-        "tool: #call_1=before: nothing #call_2!This call was cancelled: the run ended before it was answered"
+        "tool: #call_1=before: nothing #call_2!This call was cancelled: the run ended while it ran, so whether it took effect is unknown"
       ])
       assert.deepStrictEqual(Memo.from(result.context).notes, ["kept"])
       assert.deepStrictEqual(yield* handle.await, result)

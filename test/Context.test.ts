@@ -7,6 +7,8 @@ import * as Layer from "effect/Layer"
 import * as Reducer from "effect/Reducer"
 import * as Schema from "effect/Schema"
 import * as Context from "toolfold/Context"
+import * as Tool from "toolfold/Tool"
+import * as ToolRegistry from "toolfold/ToolRegistry"
 import { logged } from "./utils.ts"
 
 const Offer = Schema.Struct({ from: Schema.String, price: Schema.Finite })
@@ -165,10 +167,25 @@ describe("capture", () => {
 describe("two classes of slots with one id", () => {
   class Twin extends Context.Slots<Twin>()("test/Trip", { other: Context.sum }) {}
 
-  it.effect("are refused where their layers are built together", () =>
+  it.effect("are refused where a registry is assembled, whether its tools are given together or merged", () =>
     Effect.gen(function*() {
-      const exit = yield* Effect.exit(Effect.provide(Effect.void, Layer.mergeAll(Trip.layer, Twin.layer)))
-      assert.match(dies(exit), /two classes of slots have the id "test\/Trip": give each its own/)
+      const one = Tool.make("one", { handler: () => Effect.map(Trip, (trip) => String(trip.get("spent"))) })
+      const other = Tool.make("other", { handler: () => Effect.map(Twin, (twin) => String(twin.get("other"))) })
+      const together = ToolRegistry.layer(one, other).pipe(Layer.provide(Trip.layer), Layer.provide(Twin.layer))
+      const merged = ToolRegistry.merge(
+        ToolRegistry.layer(one).pipe(Layer.provide(Trip.layer)),
+        ToolRegistry.layer(other).pipe(Layer.provide(Twin.layer))
+      )
+      for (const layer of [together, merged]) {
+        const error = yield* Effect.flip(Effect.provide(ToolRegistry.ToolRegistry, layer))
+        assert.deepStrictEqual(error.problems, ['two classes of slots have the id "test/Trip": give each its own'])
+      }
+    }))
+
+  it.effect("do not see each other's values", () =>
+    Effect.gen(function*() {
+      const { value } = yield* Context.capture(Effect.map(Twin, (twin) => twin.snapshot))
+      assert.deepStrictEqual(value, { other: 0 })
     }))
 
   it("are refused where one reads what the other wrote", () => {

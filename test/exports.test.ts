@@ -36,6 +36,7 @@ const offers: { readonly [door: string]: ReadonlyArray<string> } = {
     "schema",
     "set",
     "slot",
+    "slotsOf",
     "sum"
   ],
   "./Provider": ["askOf", "layer", "make", "unknownUsage"],

@@ -12,11 +12,13 @@ import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Issue from "effect/SchemaIssue"
 import * as Context from "../Context.ts"
 import type * as Turn from "../Turn.ts"
 import * as Arguments from "./arguments.ts"
 import * as Codec from "./codec.ts"
 import type * as Environment from "./environment.ts"
+import * as Text from "./text.ts"
 
 /** A tool with what it takes to answer a call of it. */
 export interface Entry {
@@ -44,107 +46,131 @@ export const unknownTool = (
   call: Turn.Call,
   names: ReadonlyArray<string>,
   scope: Context.CallScope
-): Effect.Effect<Turn.Outcome> =>
-  closing(
-    scope,
-    failure(
-      "unknown-tool",
-      `There is no tool named ${JSON.stringify(Codec.excerpt(call.name))}. The tools are: ${listed(names)}.`
-    )
-  )
+): Effect.Effect<Turn.Outcome> => {
+  const name = JSON.stringify(Text.excerpt(call.name))
+  return closing(scope, failure("unknown-tool", `There is no tool named ${name}. The tools are: ${listed(names)}.`))
+}
+
+/** How far a call came, and what its body gave. */
+interface Progress {
+  stage: "input" | "body" | "output"
+  value: unknown
+}
 
 /** Answers a call of this tool. */
 export const answer = (entry: Entry, call: Turn.Call, scope: Context.CallScope): Effect.Effect<Turn.Outcome> => {
   if (!Object.hasOwn(call, "input")) {
-    const raw = JSON.stringify(Codec.excerpt(call.raw ?? "", 200))
+    const raw = JSON.stringify(Text.excerpt(call.raw ?? "", 200))
     return closing(scope, failure("invalid-json", `The arguments are not valid JSON: ${raw}. Send one JSON object.`))
   }
-  const codec = Codec.jsonCodec(entry.tool.parametersSchema)
-  // What decoding may need was captured with the registry; schemas that need nothing are done at once.
-  const decoded = Arguments.isObject(call.input)
-    ? codec.decode(call.input) as Effect.Effect<unknown, unknown>
-    : Effect.fail(undefined)
-  return Exit.isExit(decoded) && Exit.isSuccess(decoded)
-    ? run(entry, call, scope, decoded.value)
-    : Effect.matchEffect(Effect.updateContext(decoded, entry.environment), {
-      onFailure: () => Effect.updateContext(refused(codec, call, scope), entry.environment),
-      onSuccess: (input) => run(entry, call, scope, input)
-    })
-}
-
-const refused = (codec: Codec.Codec, call: Turn.Call, scope: Context.CallScope): Effect.Effect<Turn.Outcome> =>
-  Effect.flatMap(
-    Arguments.isObject(call.input)
-      ? codec.explain(call.input) as Effect.Effect<ReadonlyArray<Turn.Issue>>
-      : Effect.succeed([{ path: "", message: `Expected one object of arguments, got ${Codec.describe(call.input)}` }]),
-    (issues) => {
-      const lines = issues.map((issue) => `- ${Codec.line(issue)}`).join("\n")
-      return closing(
-        scope,
-        failure("invalid-input", `The arguments do not fit:\n${lines}\nCorrect them and call again.`, { issues })
-      )
-    }
-  )
-
-const run = (entry: Entry, call: Turn.Call, scope: Context.CallScope, input: unknown): Effect.Effect<Turn.Outcome> => {
-  const body = Effect.suspend(() => {
-    const effect = entry.run(input, call.id)
-    return Effect.isEffect(effect) ? effect : Effect.die(new Error("the handler did not give an Effect"))
-  }) as Effect.Effect<unknown, unknown>
+  if (!Arguments.isObject(call.input)) {
+    const message = `Expected one object of arguments, got ${Text.describe(call.input)}`
+    return closing(scope, misfit([{ path: "", message }]))
+  }
+  const progress: Progress = { stage: "input", value: undefined }
   return Effect.matchCauseEffect(
     Effect.updateContext(
-      body,
+      Effect.suspend(() => path(entry, call, scope, progress)),
       (running: Services.Context<never>) => Services.add(entry.environment(running), Context.CurrentCall, scope)
     ),
     {
-      onSuccess: (value) => succeeded(entry, call, scope, value),
-      onFailure: (cause) => failed(entry, call, scope, cause)
+      onSuccess: (encoded) => Effect.succeed(success(scope, encoded)),
+      onFailure: (cause) => failed(entry, call, scope, progress, cause)
     }
   )
 }
 
-const succeeded = (
-  entry: Entry,
-  call: Turn.Call,
-  scope: Context.CallScope,
-  value: unknown
-): Effect.Effect<Turn.Outcome> => {
-  scope.open = false
-  const encoded = Codec.jsonCodec(entry.tool.successSchema).encode(value) as Effect.Effect<unknown, unknown>
-  return Exit.isExit(encoded) && Exit.isSuccess(encoded)
-    ? Effect.succeed(success(scope, encoded.value))
-    : Effect.matchEffect(Effect.updateContext(encoded, entry.environment), {
-      onSuccess: (value) => Effect.succeed(success(scope, value)),
-      // Nothing has no JSON, also where a schema of anything allows it.
-      onFailure: (error) =>
-        value === undefined && Schema.is(entry.tool.successSchema)(undefined)
-          ? Effect.succeed(success(scope, null))
-          : opaque(call, scope, "invalid-output", "gave a result that it does not declare", Cause.fail(error))
+/** In, through the body, and out. What schemas and handler need was captured with the registry. */
+const path = (entry: Entry, call: Turn.Call, scope: Context.CallScope, progress: Progress) =>
+  next(Codec.jsonCodec(entry.tool.parametersSchema).decode(call.input), (input) => {
+    progress.stage = "body"
+    const body = entry.run(input, call.id)
+    if (!Effect.isEffect(body)) return Effect.die(new Error("the handler did not give an Effect"))
+    return Effect.flatMap(body, (value) => {
+      scope.open = false
+      progress.stage = "output"
+      progress.value = value
+      return Codec.jsonCodec(entry.tool.successSchema).encode(value)
     })
-}
+  }) as Effect.Effect<unknown, unknown>
+
+// A codec that needs nothing is done at once; going on from its result costs no step of the runtime.
+const next = (
+  effect: Effect.Effect<unknown, unknown, unknown>,
+  f: (value: unknown) => Effect.Effect<unknown, unknown, unknown>
+): Effect.Effect<unknown, unknown, unknown> =>
+  Exit.isExit(effect) && Exit.isSuccess(effect) ? f(effect.value) : Effect.flatMap(effect, f)
 
 const success = (scope: Context.CallScope, value: unknown): Turn.Outcome => ({
   _tag: "Success",
   value: value === undefined ? null : value,
-  writes: scope.writes.map(({ encoded, slots }) => ({ slots: slots.key, values: encoded }))
+  writes: scope.writes.map(({ encoded, slots }) => ({ slots: slots.id, values: encoded }))
 })
 
 const failed = (
   entry: Entry,
   call: Turn.Call,
   scope: Context.CallScope,
+  { stage, value }: Progress,
   cause: Cause.Cause<unknown>
 ): Effect.Effect<Turn.Outcome> => {
   scope.open = false
   if (Cause.hasInterruptsOnly(cause)) return interrupted(cause as Cause.Cause<never>)
-  const error = Cause.findError(cause)
-  if (Result.isFailure(error)) return opaque(call, scope, "defect", "failed", cause)
-  const encoded = Codec.jsonCodec(entry.tool.failureSchema).encode(error.success) as Effect.Effect<unknown, unknown>
-  return Effect.matchEffect(Effect.updateContext(encoded, entry.environment), {
-    onSuccess: (failing) => Effect.succeed(failure("failure", inFull(failing))),
-    onFailure: () => opaque(call, scope, "failure", "failed", cause)
-  })
+  const error = Result.getOrUndefined(Cause.findError(cause))
+  switch (stage) {
+    case "input":
+      return Issue.isIssue(error)
+        ? refused(entry, call, scope)
+        : opaque(call, scope, "invalid-input", "could not read its arguments", cause)
+    case "body":
+      return error === undefined && !Cause.hasFails(cause)
+        ? opaque(call, scope, "defect", "failed", cause)
+        : declared(entry, call, scope, error, cause)
+    case "output":
+      // Nothing has no JSON, also where a schema of anything allows it.
+      return value === undefined && Schema.is(entry.tool.successSchema)(undefined)
+        ? Effect.succeed(success(scope, null))
+        : opaque(call, scope, "invalid-output", "gave a result that it does not declare", cause)
+  }
 }
+
+const misfit = (issues: ReadonlyArray<Codec.PathIssue>): Turn.Failure => {
+  const lines = Codec.lines(issues).map((line) => `- ${line}`).join("\n")
+  return failure("invalid-input", `The arguments do not fit:\n${lines}\nCorrect them and call again.`, { issues })
+}
+
+const refused = (entry: Entry, call: Turn.Call, scope: Context.CallScope): Effect.Effect<Turn.Outcome> =>
+  Effect.matchCauseEffect(
+    Effect.updateContext(
+      Effect.suspend(() => Codec.jsonCodec(entry.tool.parametersSchema).explain(call.input)) as Effect.Effect<
+        ReadonlyArray<Codec.PathIssue>
+      >,
+      entry.environment
+    ),
+    {
+      onSuccess: (issues) => Effect.succeed<Turn.Outcome>(misfit(issues)),
+      onFailure: (cause) => opaque(call, scope, "invalid-input", "could not read its arguments", cause)
+    }
+  )
+
+/** A failure that the tool declares reaches the model in full; one that it does not is opaque. */
+const declared = (
+  entry: Entry,
+  call: Turn.Call,
+  scope: Context.CallScope,
+  error: unknown,
+  cause: Cause.Cause<unknown>
+): Effect.Effect<Turn.Outcome> =>
+  Effect.matchCauseEffect(
+    Effect.updateContext(
+      Effect.suspend(() => Codec.jsonCodec(entry.tool.failureSchema).encode(error)) as Effect.Effect<unknown, unknown>,
+      entry.environment
+    ),
+    {
+      onSuccess: (failing) => Effect.succeed<Turn.Outcome>(failure("failure", inFull(failing))),
+      onFailure: () => opaque(call, scope, "failure", "failed", cause)
+    }
+  )
 
 // An interruption may be the caller's, who must be left to end, or of the tool's own making, which is an outcome. An
 // interruptible region inside an uninterruptible one fails at once in the first case.
@@ -173,5 +199,6 @@ const opaque = (
     yield* Effect.logError(`tool ${JSON.stringify(call.name)} ${what}`, cause).pipe(
       Effect.annotateLogs({ errorId, callId: call.id })
     )
-    return failure(kind, `The tool ${what} (error id ${errorId}). Its arguments are not to blame.`, { errorId })
+    const advice = kind === "invalid-input" ? "Send simpler ones." : "Its arguments are not to blame."
+    return failure(kind, `The tool ${what} (error id ${errorId}). ${advice}`, { errorId })
   })

@@ -26,5 +26,11 @@ export const parse = (params: unknown): Arguments => {
     : { input: parsed.success, raw: params, repairs: none }
 }
 
+/** What is stored of arguments: an object, which every provider takes back. */
+export const toObject = (params: unknown): object => {
+  const { input } = parse(params)
+  return isObject(input) ? input : {}
+}
+
 /** Whether a value is an object in JSON's sense. */
 export const isObject = (u: unknown): u is object => typeof u === "object" && u !== null && !Array.isArray(u)

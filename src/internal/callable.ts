@@ -41,7 +41,7 @@ export const build = (shape: Shape): AnyTool => {
   const { handler, input } = shape[TypeId]
   const withDefaults = defaulting(input)
   const tool = (given: unknown = {}) =>
-    withDefaults === undefined ? handler(given) : Effect.flatMap(withDefaults(given), handler)
+    Effect.suspend(() => withDefaults === undefined ? handler(given) : Effect.flatMap(withDefaults(given), handler))
   Object.setPrototypeOf(tool, Proto)
   for (const key of Reflect.ownKeys(shape)) {
     Object.defineProperty(tool, key, { value: Reflect.get(shape, key), enumerable: true, configurable: true })

@@ -3,8 +3,10 @@
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as AST from "effect/SchemaAST"
 import * as Issue from "effect/SchemaIssue"
 import * as Parser from "effect/SchemaParser"
+import * as Text from "./text.ts"
 
 /** What is wrong with one place of a value. */
 export interface PathIssue {
@@ -14,7 +16,8 @@ export interface PathIssue {
 
 /**
  * A schema's JSON codec. Both directions give an Effect that is already an `Exit` when the schema needs neither
- * services nor time, so that a caller can go on without a step of the runtime.
+ * services nor time, so that a caller can go on without a step of the runtime. What comes out shares nothing mutable
+ * with what went in. A check that throws is a defect of the Effect, or thrown.
  */
 export interface Codec {
   readonly decode: (input: unknown) => Effect.Effect<unknown, Issue.Issue, unknown>
@@ -31,9 +34,11 @@ export const jsonCodec = (schema: Schema.Constraint): Codec => {
   if (known !== undefined) return known
   const json = Schema.toCodecJson(schema)
   const decode = Parser.decodeUnknownEffect(json)
+  const encode = Parser.encodeUnknownEffect(json)
+  const shares = passesThrough(json.ast, new Set())
   const codec: Codec = {
-    decode,
-    encode: Parser.encodeUnknownEffect(json),
+    decode: shares ? (input) => decode(structuredClone(input)) : decode,
+    encode: shares ? (value) => Effect.map(encode(value), (encoded) => structuredClone(encoded)) : encode,
     explain: (input) =>
       Effect.match(decode(input, { errors: "all" }), {
         onFailure: (issue) => toPathIssues(issue, input),
@@ -44,17 +49,36 @@ export const jsonCodec = (schema: Schema.Constraint): Codec => {
   return codec
 }
 
+// A schema of anything hands on what it is given, so both sides would hold one mutable value.
+const passesThrough = (ast: AST.AST, seen: Set<AST.AST>): boolean => {
+  if (seen.has(ast)) return false
+  seen.add(ast)
+  const parts = AST.isObjects(ast)
+    ? [...ast.propertySignatures.map(({ type }) => type), ...ast.indexSignatures.map(({ type }) => type)]
+    : AST.isArrays(ast)
+    ? [...ast.elements, ...ast.rest]
+    : AST.isUnion(ast)
+    ? ast.types
+    : AST.isSuspend(ast)
+    ? [ast.thunk()]
+    : AST.isDeclaration(ast)
+    ? ast.typeParameters
+    : []
+  return AST.isUnknown(ast) || AST.isAny(ast) || AST.isObjectKeyword(ast) ||
+    (AST.isDeclaration(ast) && ast.encoding === undefined) ||
+    [...parts, ...(ast.encoding ?? []).map(({ to }) => to)].some((part) => passesThrough(part, seen))
+}
+
 const format = Issue.makeFormatterStandardSchemaV1()
 
 const toPathIssues = (issue: Issue.Issue, input: unknown): ReadonlyArray<PathIssue> => {
   const seen = new Set<string>()
   return format(issue).issues.flatMap(({ message, path = [] }) => {
     const keys = path.map((segment) => typeof segment === "object" ? segment.key : segment)
-    const line = { path: renderPath(keys), message: `${message}${received(keys, input)}` }
-    const id = `${line.path}: ${line.message}`
-    if (seen.has(id)) return []
-    seen.add(id)
-    return [line]
+    const issue = { path: renderPath(keys), message: `${message}${received(keys, input)}` }
+    if (seen.has(line(issue))) return []
+    seen.add(line(issue))
+    return [issue]
   })
 }
 
@@ -70,23 +94,20 @@ const received = (keys: ReadonlyArray<PropertyKey>, input: unknown): string => {
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return ""
     value = Reflect.get(value, key)
   }
-  return `, got ${describe(value)}`
+  return `, got ${Text.describe(value)}`
 }
 
-/** A value in a few words, for a message: its type, and a bounded excerpt. */
-export const describe = (value: unknown): string => {
-  if (value === null || value === undefined) return String(value)
-  if (Array.isArray(value)) return `an array of ${value.length}`
-  if (typeof value === "object") return `an object with ${excerpt(Object.keys(value).join(", ")) || "no keys"}`
-  return `${typeof value} ${typeof value === "string" ? JSON.stringify(excerpt(value)) : excerpt(String(value))}`
-}
-
-/** At most 60 characters of a text, never half a character. */
-export const excerpt = (text: string, most = 60): string => {
-  if (text.length <= most) return text.toWellFormed()
-  const end = /[\uD800-\uDBFF]/.test(text.charAt(most - 1)) ? most - 1 : most
-  return `${text.slice(0, end).toWellFormed()}…`
-}
+/** An issue of a value that does not encode, in a few words. */
+export const describe = (issue: Issue.Issue): string =>
+  new Schema.SchemaError(issue).message.replaceAll("\n  at ", " at ")
 
 /** An issue as one line. */
 export const line = ({ message, path }: PathIssue): string => path === "" ? message : `${path}: ${message}`
+
+const most = 20
+
+/** The first issues as lines, and how many more there are. */
+export const lines = (issues: ReadonlyArray<PathIssue>): ReadonlyArray<string> =>
+  issues.length <= most
+    ? issues.map(line)
+    : [...issues.slice(0, most).map(line), `… and ${issues.length - most} more like these`]

@@ -43,20 +43,29 @@ const ofTheFiber = new Set([
 /** From a running fiber's context to the one its handlers run in; merged once for each. */
 export interface Environment {
   (running: Services.Context<never>): Services.Context<never>
+  /** What was captured, by key. */
+  readonly services: ReadonlyArray<readonly [string, unknown]>
 }
 
 /** The environment of handlers whose registry was built among these services. */
 export const make = (captured: Services.Context<never>): Environment => {
   const services = Array.from(captured.mapUnsafe).filter(([key]) => !ofTheFiber.has(key))
   const merged = new WeakMap<Services.Context<never>, Services.Context<never>>()
-  return (running) => {
+  const environment = (running: Services.Context<never>) => {
     const known = merged.get(running)
     if (known !== undefined) return known
     const own = running.mapUnsafe
+    const scope = own.get(scopeKey)
     const context = services.every(([key, service]) => own.get(key) === service)
       ? running
-      : Services.makeUnsafe<never>(new Map([...own, ...services]))
+      : Services.makeUnsafe<never>(
+        new Map([...own, ...services, ...(scope === undefined ? [] : [[scopeKey, scope] as const])])
+      )
     merged.set(running, context)
     return context
   }
+  return Object.assign(environment, { services })
 }
+
+// What a handler acquires is released with the run, where that has a scope, and not only with the registry.
+const scopeKey = "effect/Scope"

@@ -17,64 +17,87 @@ export interface JsonSchema {
 
 const isNode = (u: unknown): u is JsonSchema => typeof u === "object" && u !== null && !Array.isArray(u)
 
+const nodes = (u: unknown): ReadonlyArray<unknown> => Array.isArray(u) ? u : []
+
 /** The JSON Schema of a schema's JSON form; throws what the conversion throws for a schema that has none. */
 export const advertise = (schema: Schema.Constraint): JsonSchema => {
   // A struct without fields would be advertised as anything but null.
   if (isEmptyStruct(schema.ast)) return { type: "object", properties: {} }
   const document = Schema.toJsonSchemaDocument(schema)
   const definitions: JsonSchema = { ...document.definitions }
-  const name = rootName(document.schema.$ref)
+  const name = referred(document.schema)
   const root: JsonSchema = { ...(name === undefined ? document.schema : definitions[name] as JsonSchema) }
-  addDefaults(schema.ast, root)
-  if (name !== undefined && !JSON.stringify([root, definitions]).includes(JSON.stringify(document.schema.$ref))) {
-    delete definitions[name]
-  }
+  addDefaults(schema.ast, root, definitions, new Set())
+  const inlined = name !== undefined &&
+    !JSON.stringify([root, definitions]).includes(JSON.stringify(document.schema.$ref))
+  if (inlined) delete definitions[name]
   return {
     ...tidy(root),
-    ...(Object.keys(definitions).length === 0 ? {} : { $defs: tidy(definitions) })
+    ...(Object.keys(definitions).length === 0 ? {} : { $defs: tidyEach(definitions) })
   }
 }
 
 const isEmptyStruct = (ast: AST.AST): boolean =>
   AST.isObjects(ast) && ast.propertySignatures.length === 0 && ast.indexSignatures.length === 0
 
-const rootName = (ref: unknown): string | undefined =>
-  typeof ref === "string" ? ref.slice(ref.lastIndexOf("/") + 1).replaceAll("~1", "/").replaceAll("~0", "~") : undefined
+/** The definition that a node refers to; a reference is a JSON pointer in a URI. */
+const referred = ({ $ref }: JsonSchema): string | undefined =>
+  typeof $ref === "string"
+    ? decodeURIComponent($ref.slice($ref.lastIndexOf("/") + 1)).replaceAll("~1", "/").replaceAll("~0", "~")
+    : undefined
+
+const named = new Set(["properties", "patternProperties", "$defs"])
+const verbatim = new Set(["default", "enum", "const", "examples"])
 
 // `additionalProperties: true` is what JSON Schema means without it, and costs tokens in every request.
-const tidy = (node: JsonSchema): JsonSchema => {
-  const walk = (u: unknown): unknown =>
-    Array.isArray(u)
-      ? u.map(walk)
-      : isNode(u)
-      ? Object.fromEntries(
-        Object.entries(u).filter(([key, value]) =>
-          key !== "additionalProperties" || value !== true || "type" in u === false
-        )
-          .map((
-            [key, value]
-          ) => [
-            key,
-            key === "default" || key === "enum" || key === "const" || key === "examples" ? value : walk(value)
-          ])
-      )
-      : u
-  return walk(node) as JsonSchema // an object node maps to an object node
-}
+const tidy = (node: JsonSchema): JsonSchema =>
+  Object.fromEntries(
+    Object.entries(node).filter(([key, value]) => key !== "additionalProperties" || value !== true).map((
+      [key, value]
+    ) => [
+      key,
+      verbatim.has(key) ? value : named.has(key) && isNode(value) ? tidyEach(value) : tidyAny(value)
+    ])
+  )
 
-const addDefaults = (ast: AST.AST, node: JsonSchema): void => {
-  if (AST.isObjects(ast) && isNode(node.properties)) {
-    for (const { name, type } of ast.propertySignatures) {
-      const property = typeof name === "string" ? node.properties[name] : undefined
+const tidyEach = (byName: JsonSchema): JsonSchema =>
+  Object.fromEntries(Object.entries(byName).map(([name, node]) => [name, tidyAny(node)]))
+
+const tidyAny = (u: unknown): unknown => Array.isArray(u) ? u.map(tidyAny) : isNode(u) ? tidy(u) : u
+
+/** Walks a schema and its document side by side, and adds to the document the defaults that the schema decodes to. */
+const addDefaults = (ast: AST.AST, node: unknown, definitions: JsonSchema, seen: Set<string>): void => {
+  if (!isNode(node)) return
+  const name = referred(node)
+  if (name !== undefined) {
+    if (seen.has(name)) return
+    seen.add(name)
+    return addDefaults(ast, definitions[name], definitions, seen)
+  }
+  const walk = (part: AST.AST | undefined, node: unknown) => part && addDefaults(part, node, definitions, seen)
+  const shape = structure(ast)
+  if (AST.isObjects(shape)) {
+    const properties = isNode(node.properties) ? node.properties : {}
+    for (const { name, type } of shape.propertySignatures) {
+      const property = properties[String(name)]
       if (!isNode(property)) continue
+      walk(type, property)
       const initial = defaultOf(String(name), type)
       if (initial !== undefined && !("default" in property)) property.default = initial
-      addDefaults(type, property)
     }
-  } else if (AST.isArrays(ast) && isNode(node.items)) {
-    const [item] = ast.rest
-    if (item !== undefined) addDefaults(item, node.items)
-  }
+    walk(shape.indexSignatures[0]?.type, node.additionalProperties)
+  } else if (AST.isArrays(shape)) {
+    shape.elements.forEach((element, at) => walk(element, nodes(node.prefixItems)[at]))
+    walk(shape.rest[0], node.items)
+  } else if (AST.isUnion(shape)) {
+    shape.types.forEach((type, at) => walk(type, nodes(node.anyOf)[at]))
+  } else if (AST.isSuspend(shape)) walk(shape.thunk(), node)
+}
+
+/** What a schema looks like on the side of JSON: a class is its fields. */
+const structure = (ast: AST.AST): AST.AST => {
+  const to = AST.isDeclaration(ast) ? ast.encoding?.at(-1)?.to : undefined
+  return to === undefined ? ast : structure(to)
 }
 
 /** Whether a property may be left out although its decoded value is always there. */
@@ -84,7 +107,9 @@ export const hasDefault = (type: AST.AST): boolean =>
 const defaultOf = (name: string, type: AST.AST): unknown => {
   if (!hasDefault(type)) return undefined
   const alone = Schema.toCodecJson(Schema.Struct({ [name]: Schema.make<Schema.Codec<unknown>>(type) }))
-  // A default that needs services or time has no value that could be advertised.
-  const exit = Effect.runSyncExit(Effect.flatMap(Schema.decodeUnknownEffect(alone)({}), Schema.encodeEffect(alone)))
-  return Exit.isSuccess(exit) && isNode(exit.value) ? exit.value[name] : undefined
+  // Only what is there at once is a constant: a default that is computed has no value that could be advertised.
+  const decoded = Schema.decodeUnknownEffect(alone)({})
+  if (!Exit.isExit(decoded) || !Exit.isSuccess(decoded)) return undefined
+  const encoded = Effect.runSyncExit(Schema.encodeUnknownEffect(alone)(decoded.value))
+  return Exit.isSuccess(encoded) && isNode(encoded.value) ? encoded.value[name] : undefined
 }

@@ -8,13 +8,15 @@ import * as Ref from "effect/Ref"
 import type * as Event from "../Event.ts"
 import type * as Provider from "../Provider.ts"
 import * as Turn from "../Turn.ts"
-import * as Codec from "./codec.ts"
-import type * as Run from "./run.ts"
+import * as Run from "./run.ts"
+import * as Text from "./text.ts"
 
 /** Where events go. `deltas` says that somebody wants the pieces of the answer while they arrive. */
 export interface Watch {
   readonly deltas: boolean
   readonly emit: (events: ReadonlyArray<Event.Event>) => Effect.Effect<void>
+  /** `emit` for a run that is being interrupted: it never waits for whoever watches. */
+  readonly last: (events: ReadonlyArray<Event.Event>) => Effect.Effect<void>
 }
 
 /** What observers of a run may be given; each may be plain or an Effect. */
@@ -27,9 +29,13 @@ export interface Observers<R> {
 export const make = <R>(observers: Observers<R>): Watch | undefined => {
   // Observers run in the fiber of the run, which states what they need.
   const { onText, onToolCall } = observers as Observers<never>
-  return onText === undefined && onToolCall === undefined ? undefined : {
+  if (onText === undefined && onToolCall === undefined) return undefined
+  const emit = (events: ReadonlyArray<Event.Event>) =>
+    Effect.forEach(events, (event) => tell(event, onText, onToolCall), { discard: true })
+  return {
     deltas: onText !== undefined,
-    emit: (events) => Effect.forEach(events, (event) => tell(event, onText, onToolCall), { discard: true })
+    emit,
+    last: (events) => Effect.asVoid(Effect.timeoutOption(Effect.interruptible(emit(events)), "1 second"))
   }
 }
 
@@ -74,7 +80,7 @@ const toolCall = (event: Event.CallStart | Event.CallEnd): Event.ToolCall => {
 /** The first 200 characters of what a model is told of an outcome. */
 export const preview = (outcome: Turn.Outcome): string => {
   const told = Turn.told(outcome)
-  return Codec.excerpt(typeof told === "string" ? told : JSON.stringify(told) ?? "", 200)
+  return Text.excerpt(typeof told === "string" ? told : JSON.stringify(told) ?? "", 200)
 }
 
 /** Asks the model before watchers. A provider that does not stream is shown as one piece. */
@@ -101,26 +107,26 @@ export const asking = Effect.fnUntraced(function*(
 
 const tags = { text: "TextDelta", reasoning: "ReasoningDelta" } as const
 
-/** Answers a call before watchers: one start, and one end whatever happens. */
+/** Answers a call before watchers: one start, and one end whatever happens. `answered` fills the place. */
 export const answering = Effect.fnUntraced(function*(
-  answered: Effect.Effect<Turn.Outcome>,
-  call: Turn.Call,
-  { emit }: Watch,
+  answered: Effect.Effect<unknown>,
+  place: Run.Place,
+  { emit, last }: Watch,
   turn: number
-): Effect.fn.Return<Turn.Outcome> {
+): Effect.fn.Return<void> {
+  const { call } = place
   const from = yield* Clock.currentTimeMillis
-  const ended = (outcome: Turn.Outcome) =>
-    Effect.flatMap(
-      Clock.currentTimeMillis,
-      (to) => emit([{ _tag: "CallEnd", turn, call, outcome, durationMs: to - from }])
-    )
-  yield* emit([{ _tag: "CallStart", turn, call }])
-  const outcome = yield* Effect.onInterrupt(
-    answered,
-    () => ended({ _tag: "Interrupted", stillRunning: false, reason: "the run ended before it was answered" })
-  )
-  yield* ended(outcome)
-  return outcome
+  const ended = (emit: Watch["emit"]) =>
+    Effect.flatMap(Clock.currentTimeMillis, (to) =>
+      emit([{
+        _tag: "CallEnd",
+        turn,
+        call,
+        outcome: Run.outcomeOf(place, "the run ended before it was run"),
+        durationMs: to - from
+      }]))
+  yield* Effect.onInterrupt(Effect.andThen(emit([{ _tag: "CallStart", turn, call }]), answered), () => ended(last))
+  yield* ended(emit)
 })
 
 /** Tells what a batch folded to. Writes that a combiner threw on are warned of, watched or not. */

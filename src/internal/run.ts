@@ -19,8 +19,15 @@ import * as Transcript from "./transcript.ts"
 export interface Place {
   readonly call: Turn.Call
   readonly scope: Context.CallScope
+  started: boolean
   outcome: Turn.Outcome | undefined
 }
+
+/** What became of a call: its outcome, or why it has none. */
+export const outcomeOf = ({ outcome, started }: Place, reason: string): Turn.Outcome =>
+  outcome ?? { _tag: "Interrupted", stillRunning: false, reason: started ? midway : reason }
+
+const midway = "the run ended while it ran, so whether it took effect is unknown"
 
 /** A turn whose calls are being answered, in any order; their places are in call order. */
 export interface Batch {
@@ -74,15 +81,16 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
   let text = ""
   let reasoning = ""
   const places: Array<Place> = []
-  const ids = new Set<string>()
+  const own = Transcript.ids((at) => `call_${run.id}_${run.turns.length}_${at}`)
   const context = Ref.getUnsafe(run.context)
   const content = Transcript.spoken(reply.content).map((part) => {
     if (part.type === "text") text += part.text
     else if (part.type === "reasoning") reasoning += part.text
-    else if (part.type === "tool-call" && !part.providerExecuted) {
-      const call = Turn.call({ ...part, id: ownId(part.id, ids, run.turns.length, places.length) })
+    else if (part.type === "tool-call" && part.providerExecuted) own(part.id)
+    else if (part.type === "tool-call") {
+      const call = Turn.call({ ...part, id: own(part.id) })
       const scope = Context.callScope(context, `${run.id}-${run.turns.length}-${places.length}`)
-      places.push({ call, scope, outcome: undefined })
+      places.push({ call, scope, started: false, outcome: undefined })
       return Prompt.makePart("tool-call", {
         id: call.id,
         name: call.name,
@@ -94,13 +102,6 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
     return part
   })
   return { reply, content, text, reasoning, places }
-}
-
-// A result is found by its call's id, so an id that is missing or taken within the turn is replaced by one that is not.
-const ownId = (id: string, taken: Set<string>, turn: number, at: number): string => {
-  const own = id === "" || taken.has(id) ? `call_${turn}_${at}` : id
-  taken.add(own)
-  return own
 }
 
 /** What a settled batch changed. */
@@ -117,8 +118,9 @@ export const settle = (run: Run, batch: Batch, reason: string): Settled => {
   const results: Array<Transcript.Told> = []
   const dropped: Array<{ readonly id: string; readonly error: unknown }> = []
   let context = before
-  const cutOff: Turn.Outcome = { _tag: "Interrupted", stillRunning: false, reason }
-  for (const { call, outcome = cutOff, scope } of batch.places) {
+  for (const place of batch.places) {
+    const { call, scope } = place
+    const outcome = outcomeOf(place, reason)
     scope.open = false
     calls.push(call)
     outcomes.push(outcome)

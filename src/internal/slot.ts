@@ -8,7 +8,6 @@ import * as Combiner from "effect/Combiner"
 import * as Equal from "effect/Equal"
 import * as HashSet from "effect/HashSet"
 import * as Num from "effect/Number"
-import * as Record from "effect/Record"
 import * as Reducer from "effect/Reducer"
 import * as Schema from "effect/Schema"
 
@@ -108,18 +107,21 @@ export const min: Slot<number, number> = slot(Schema.Number, Num.ReducerMin)
 export const set = <A, I>(item: Schema.Codec<A, I>): Slot<ReadonlySet<A>, ReadonlySet<I>> =>
   slot(Schema.ReadonlySet(item), Reducer.make<ReadonlySet<A>>(union, new Set()))
 
+const indexes = new WeakMap<ReadonlySet<unknown>, HashSet.HashSet<unknown>>()
+
+// The members by value are kept beside a set, so that a fold looks at new members alone.
 const union = <A>(self: ReadonlySet<A>, that: ReadonlySet<A>): ReadonlySet<A> => {
   const out = new Set(self)
-  let known: HashSet.HashSet<A> | undefined
+  let known = indexes.get(self) ?? (self.size === 0 ? HashSet.empty<unknown>() : undefined)
   for (const member of that) {
-    if (typeof member !== "object" || member === null) {
-      out.add(member)
-      continue
+    if (typeof member !== "object" || member === null) out.add(member)
+    else {
+      known ??= HashSet.fromIterable<unknown>(self)
+      if (!HashSet.has(known, member)) out.add(member)
+      known = HashSet.add(known, member)
     }
-    known ??= HashSet.fromIterable(self)
-    if (!HashSet.has(known, member)) out.add(member)
-    known = HashSet.add(known, member)
   }
+  if (known !== undefined) indexes.set(out, known)
   return out
 }
 
@@ -151,4 +153,17 @@ export const record = <A, I>(
   value: Schema.Codec<A, I>,
   combiner: Combiner.Combiner<A> = Combiner.last<A>()
 ): Slot<{ readonly [key: string]: A }, { readonly [key: string]: I }> =>
-  slot(Schema.Record(Schema.String, value), Record.makeReducerUnion<string, A>(combiner))
+  slot(Schema.Record(Schema.String, value), Reducer.make<{ readonly [key: string]: A }>(mergeBy(combiner), {}))
+
+const mergeBy =
+  <A>(combiner: Combiner.Combiner<A>) => (self: { readonly [key: string]: A }, that: { readonly [key: string]: A }) => {
+    // A spread defines its keys, so that not even __proto__ is more than a key.
+    const merged: Record<string, A> = { ...self, ...that }
+    for (const key of Object.keys(that)) {
+      const [one, other] = [self[key], that[key]]
+      if (Object.hasOwn(self, key)) {
+        Object.defineProperty(merged, key, { value: combiner.combine(one as A, other as A) })
+      }
+    }
+    return merged
+  }

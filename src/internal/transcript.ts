@@ -3,6 +3,8 @@
  * its assistant message and in call order, and nothing is blank.
  */
 import * as Prompt from "effect/ai/Prompt"
+import * as Arguments from "./arguments.ts"
+import * as Text from "./text.ts"
 
 /** What a model is told of one call. */
 export interface Told {
@@ -12,10 +14,8 @@ export interface Told {
   readonly result: unknown
 }
 
-const wellFormed = (result: unknown): unknown => typeof result === "string" ? result.toWellFormed() : result
-
 const resultPart = (told: Told): Prompt.ToolResultPart =>
-  Prompt.makePart("tool-result", { ...told, result: wellFormed(told.result), providerExecuted: false })
+  Prompt.makePart("tool-result", { ...told, result: Text.wellFormed(told.result), providerExecuted: false })
 
 /** The message that answers the calls of one turn. */
 export const results = (told: ReadonlyArray<Told>): Prompt.ToolMessage =>
@@ -28,45 +28,96 @@ const isBlank = (part: { readonly type: string; readonly text?: unknown; readonl
 /** What is kept of an assistant's message: nothing blank, and no request for approval, which a prompt cannot grant. */
 export const spoken = (
   content: ReadonlyArray<Prompt.AssistantMessagePart>
-): ReadonlyArray<Prompt.AssistantMessagePart> =>
-  content.every((part) => !isBlank(part) && part.type !== "tool-approval-request")
-    ? content
-    : content.filter((part) => !isBlank(part) && part.type !== "tool-approval-request")
+): ReadonlyArray<Prompt.AssistantMessagePart> => content.every(isKept) ? content : content.filter(isKept)
+
+const isKept = (part: Prompt.AssistantMessagePart) => !isBlank(part) && part.type !== "tool-approval-request"
+
+/** Gives calls ids of their own: one that is missing or taken is replaced by one that is free. */
+export const ids = (fresh: (at: number) => string) => {
+  const taken = new Set<string>()
+  return (id: string): string => {
+    let own = id
+    for (let at = taken.size; own === "" || taken.has(own); at++) own = fresh(at)
+    taken.add(own)
+    return own
+  }
+}
 
 const cancelled = "This call was cancelled: the run ended before it was answered"
 
+interface Place {
+  readonly results: Array<Prompt.ToolResultPart>
+  readonly at: number
+  readonly id: string
+}
+
 /**
  * Heals messages that come from elsewhere: a call without a result is answered as cancelled, a result without its call
- * or a second one is dropped, results move to directly after their calls, blank parts and empty messages go.
+ * is dropped, results move to directly after their calls, ids that repeat within a message are told apart, blank parts
+ * and empty messages go. What a provider ran itself stays in the assistant's message, call and result together.
  */
 export const heal = (messages: ReadonlyArray<Prompt.Message>): Array<Prompt.Message> => {
   const out: Array<Prompt.Message> = []
-  const open = new Map<string, { readonly results: Array<Prompt.ToolResultPart>; readonly at: number }>()
+  const open = new Map<string, Array<Place>>()
+  const answerOpen = (part: Prompt.ToolResultPart): void => {
+    const place = open.get(part.id)?.shift()
+    if (place !== undefined) place.results[place.at] = { ...part, id: place.id, providerExecuted: false }
+  }
   for (const message of messages) {
-    if (message.role === "tool") {
-      for (const part of message.content) {
-        const place = part.type === "tool-result" ? open.get(part.id) : undefined
-        if (place === undefined || part.type !== "tool-result") continue
-        place.results[place.at] = part
-        open.delete(part.id)
+    switch (message.role) {
+      case "system":
+        if (message.content.trim() !== "") out.push(message)
+        break
+      case "user": {
+        const content = message.content.filter((part) => !isBlank(part))
+        if (content.length > 0) out.push(content.length === message.content.length ? message : { ...message, content })
+        break
       }
-      continue
+      case "tool":
+        for (const part of message.content) if (part.type === "tool-result") answerOpen(part)
+        break
+      case "assistant":
+        healAssistant(message, out, open, answerOpen)
     }
-    if (message.role !== "assistant") {
-      const content = typeof message.content === "string"
-        ? message.content
-        : message.content.filter((part) => !isBlank(part))
-      if (content.length > 0) out.push({ ...message, content } as Prompt.Message) // the same role with fewer parts
-      continue
-    }
-    const content = spoken(message.content)
-    if (content.length === 0) continue
-    out.push(content === message.content ? message : { ...message, content })
-    const calls = content.filter((part) => part.type === "tool-call").filter((part) => !part.providerExecuted)
-    if (calls.length === 0) continue
-    const results = calls.map(({ id, name }) => resultPart({ id, name, isFailure: true, result: cancelled }))
-    calls.forEach(({ id }, at) => open.set(id, { results, at }))
-    out.push(Prompt.makeMessage("tool", { content: results }))
   }
   return out
+}
+
+const healAssistant = (
+  message: Prompt.AssistantMessage,
+  out: Array<Prompt.Message>,
+  open: Map<string, Array<Place>>,
+  answerOpen: (part: Prompt.ToolResultPart) => void
+): void => {
+  const own = ids((at) => `call_${out.length}_${at}`)
+  const results: Array<Prompt.ToolResultPart> = []
+  const inline: Array<Prompt.ToolResultPart> = []
+  const asked = new Set<string>()
+  const finished = new Set(
+    message.content.flatMap((part) => part.type === "tool-result" && part.providerExecuted ? [part.id] : [])
+  )
+  const content: Array<Prompt.AssistantMessagePart> = []
+  for (const part of spoken(message.content)) {
+    if (part.type === "tool-call" && !part.providerExecuted) {
+      const id = own(part.id)
+      const params = Arguments.isObject(part.params) ? part.params : Arguments.toObject(part.params)
+      content.push(id === part.id && params === part.params ? part : { ...part, id, params })
+      const place = { results, at: results.length, id }
+      results.push(resultPart({ id, name: part.name, isFailure: true, result: cancelled }))
+      // A call that repeats the id of an earlier message is meant by the results that follow.
+      if (asked.has(part.id)) open.get(part.id)?.push(place)
+      else open.set(part.id, [place])
+      asked.add(part.id)
+    } else if (part.type === "tool-call") {
+      if (finished.has(part.id)) content.push(part)
+    } else if (part.type !== "tool-result") content.push(part)
+    else if (!part.providerExecuted) inline.push(part)
+    else if (content.some((call) => call.type === "tool-call" && call.id === part.id)) content.push(part)
+  }
+  if (content.length === 0) return
+  const unchanged = content.length === message.content.length &&
+    content.every((part, at) => part === message.content[at])
+  out.push(unchanged ? message : { ...message, content })
+  if (results.length > 0) out.push(Prompt.makeMessage("tool", { content: results }))
+  inline.forEach(answerOpen)
 }

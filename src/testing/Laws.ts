@@ -62,7 +62,7 @@ export const check = (
   Effect.forEach(
     Object.entries(slots.slots),
     ([name, slot]) =>
-      checkSlot(slot, (law, detail) => new LawBroken({ slots: slots.key, slot: name, law, detail }), options),
+      checkSlot(slot, (law, detail) => new LawBroken({ slots: slots.id, slot: name, law, detail }), options),
     { discard: true }
   )
 

@@ -13,7 +13,7 @@ import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
-import * as Codec from "../internal/codec.ts"
+import * as Text from "../internal/text.ts"
 import * as Provider from "../Provider.ts"
 import type * as Tool from "../Tool.ts"
 import * as Lexical from "./internal/lexical.ts"
@@ -113,7 +113,7 @@ const answer = (since: ReadonlyArray<Prompt.Message>): string => {
   if (results.length === 0) return "There is nothing that I could do."
   const told = results.map(({ isFailure, name, result }) => {
     const text = typeof result === "string" ? result : JSON.stringify(result)
-    return `- ${name}${isFailure ? " failed" : ""}: ${Codec.excerpt(text.trim(), 600)}`
+    return `- ${name}${isFailure ? " failed" : ""}: ${Text.excerpt(text.trim(), 600)}`
   })
   return `This is what the tools said:\n${told.join("\n")}`
 }

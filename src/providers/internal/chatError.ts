@@ -6,7 +6,7 @@ import * as AiError from "effect/ai/AiError"
 import * as Duration from "effect/Duration"
 import type * as HttpClientError from "effect/http/HttpClientError"
 import * as Result from "effect/Result"
-import * as Codec from "../../internal/codec.ts"
+import * as Text from "../../internal/text.ts"
 
 const fail = (reason: AiError.AiErrorReason): AiError.AiError =>
   AiError.make({ module: "OpenAiCompatible", method: "ask", reason })
@@ -28,7 +28,7 @@ const serverError = (body: unknown): ServerError => {
     (typeof u === "string" && u !== "") || typeof u === "number"
   )
   return {
-    message: typeof message === "string" ? message : Codec.excerpt(JSON.stringify(error) ?? "", 200),
+    message: typeof message === "string" ? message : Text.excerpt(JSON.stringify(error) ?? "", 200),
     code: code === undefined ? "" : String(code)
   }
 }
@@ -40,7 +40,7 @@ export const fromStatus = (
   headers: { readonly [name: string]: string | undefined },
   url: string
 ): AiError.AiError => {
-  const parsed = Result.getOrElse(Result.try((): unknown => JSON.parse(body)), () => Codec.excerpt(body.trim(), 200))
+  const parsed = Result.getOrElse(Result.try((): unknown => JSON.parse(body)), () => Text.excerpt(body.trim(), 200))
   return fail(reasonOf(status, serverError(parsed), headers, url))
 }
 
