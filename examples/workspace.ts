@@ -68,18 +68,28 @@ const show = (event: AgentLoop.Event): Effect.Effect<void> => {
   }
 }
 
+const failing = Effect.sync(() => {
+  process.exitCode = 1
+})
+
+// Whoever closes the pipe has seen enough.
+process.stdout.on("error", () => process.exit(0))
+
 const main = Effect.gen(function*() {
   const { positionals, values } = yield* Effect.try({
     try: () => parseArgs({ allowPositionals: true, options: { dir: { type: "string" }, model: { type: "string" } } }),
     catch: (error) =>
       new Error(`${error instanceof Error ? error.message : error}. Usage: npm start -- "question" --dir PATH`)
   })
+  if (values.dir === "") return yield* Effect.fail(new Error("--dir needs a folder"))
   const dir = values.dir ?? (positionals.length === 0 ? dirname(import.meta.dirname) : ".")
   const question = positionals.join(" ") ||
     (values.dir === undefined ? ownQuestion : `List the files and measure the folder.`)
   const model = yield* chooseModel(process.env, values.model)
   yield* Console.log(`${model.line}\nfolder: ${dir}\nquestion: ${question}\n`)
-  yield* Stream.runForEach(AgentLoop.stream(agent, { prompt: question }), show).pipe(
+  yield* AgentLoop.stream(agent, { prompt: question }).pipe(
+    Stream.tap((event) => event._tag === "RunEnd" && event.result._tag !== "Completed" ? failing : Effect.void),
+    Stream.runForEach(show),
     Effect.provide(WorkspaceTools.pipe(Layer.provide(Findings.layer), Layer.provide(folder(dir)))),
     Effect.provide(model.layer)
   )
@@ -90,9 +100,7 @@ main.pipe(
   Effect.catch((error) =>
     Effect.andThen(
       Console.error(`error: ${error.message.replace(/\s+/g, " ").trim()}`),
-      Effect.sync(() => {
-        process.exitCode = 1
-      })
+      failing
     )
   ),
   Effect.provide(Layer.merge(NodeServices.layer, FetchHttpClient.layer)),

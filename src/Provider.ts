@@ -257,29 +257,52 @@ const toStream = (
   options: LanguageModel.ProviderOptions
 ): Stream.Stream<Response.StreamPartEncoded, AiError.AiError> =>
   Stream.callback<Response.StreamPartEncoded, AiError.AiError>((queue) => {
-    const open = new Set<Delta["type"]>()
+    const shown = new Set<Delta["type"]>()
     const sink: Sink = (deltas) => {
       const parts = deltas.flatMap(({ delta, type }): Array<Response.StreamPartEncoded> => {
         const part: Response.StreamPartEncoded = { type: `${type}-delta`, id: type, delta }
-        if (open.has(type)) return [part]
-        open.add(type)
+        if (shown.has(type)) return [part]
+        shown.add(type)
         return [{ type: `${type}-start`, id: type }, part]
       })
       return Effect.asVoid(Queue.offerAll(queue, parts))
     }
     return Effect.gen(function*() {
       const reply = yield* ask(toRequest(options), sink)
-      const rest = yield* toParts(reply, options)
-      const ended = Array.from(open, (type): Response.StreamPartEncoded => ({ type: `${type}-end`, id: type }))
-      yield* Queue.offerAll(
-        queue,
-        [...ended, ...rest.filter((part) => part.type !== "text" && part.type !== "reasoning")] as Array<
-          Response.StreamPartEncoded
-        >
+      const rest: Array<Response.StreamPartEncoded> = []
+      reply.content.forEach((part, at) => rest.push(...spokenInStream(part, `${at}`, shown)))
+      const others = yield* Effect.forEach(
+        reply.content.filter((part) => !isSpoken(part)),
+        (part) => toPart(part, options)
       )
+      // A part that was neither text nor reasoning is the same whole and streamed.
+      rest.push(...others.flat() as Array<Response.StreamPartEncoded>, finishPart(reply))
+      yield* Queue.offerAll(queue, rest)
       yield* Queue.end(queue)
     }).pipe(Effect.catchCause((cause) => Queue.failCause(queue, cause)))
   })
+
+const isSpoken = (part: Prompt.AssistantMessagePart): part is Prompt.TextPart | Prompt.ReasoningPart =>
+  part.type === "text" || part.type === "reasoning"
+
+/**
+ * What is still to be streamed of a part: its end and its metadata where its pieces were shown, all of it where a
+ * provider showed none.
+ */
+const spokenInStream = (
+  part: Prompt.AssistantMessagePart,
+  id: string,
+  shown: Set<Delta["type"]>
+): ReadonlyArray<Response.StreamPartEncoded> => {
+  if (!isSpoken(part)) return []
+  const { options: metadata, text, type } = part
+  if (shown.delete(type)) return [{ type: `${type}-end`, id: type, metadata }]
+  return [{ type: `${type}-start`, id }, { type: `${type}-delta`, id, delta: text }, {
+    type: `${type}-end`,
+    id,
+    metadata
+  }]
+}
 
 const toPart = (
   part: Prompt.AssistantMessagePart,

@@ -46,6 +46,32 @@ describe("the laws", () => {
       assert.strictEqual(broken.law, "neutral at the start")
     }))
 
+  it.effect("find an initial value that swallows what is written", () =>
+    Effect.gen(function*() {
+      class Bad extends Context.Slots<Bad>()("test/Bad", {
+        least: Context.slot(Schema.Int, Reducer.make<number>(Math.min, 0))
+      }) {}
+      assert.strictEqual((yield* Effect.flip(Laws.check(Bad))).law, "neutral at the start")
+    }))
+
+  it.effect("are checked on values that fit a narrow schema, and say which slot throws", () =>
+    Effect.gen(function*() {
+      class Narrow extends Context.Slots<Narrow>()("test/Narrow", {
+        share: Context.last(Schema.Finite.check(Schema.isBetween({ minimum: 0.5, maximum: 0.9 })), 0.5)
+      }) {}
+      yield* Laws.check(Narrow)
+      class Throws extends Context.Slots<Throws>()("test/Throws", {
+        text: Context.slot(
+          Schema.String,
+          Combiner.make<string>(() => {
+            throw new Error("boom")
+          }),
+          ""
+        )
+      }) {}
+      assert.match((yield* Effect.flip(Laws.check(Throws))).message, /slot "text" of test\/Throws is not associative/)
+    }))
+
   it.effect("find an initial value that does not fit", () =>
     Effect.gen(function*() {
       class Bad extends Context.Slots<Bad>()("test/Bad", { some: Context.last(Schema.NonEmptyString, "") }) {}

@@ -26,6 +26,7 @@ const withFolder = <A, E>(use: (root: string) => Effect.Effect<A, E, FileSystem.
     yield* fs.writeFileString(paths.join(base, "root-sibling", "secret.txt"), "the barrier secret")
     yield* fs.writeFileString(paths.join(root, "a.txt"), "one\ntwo barrier\nthree")
     yield* fs.writeFileString(paths.join(root, "sub", "b.txt"), "a barrier")
+    yield* fs.writeFileString(paths.join(root, ".env"), "KEY=secret")
     yield* fs.writeFile(paths.join(root, "binary"), new Uint8Array([1, 0, 2]))
     yield* fs.symlink(paths.join(base, "secret.txt"), paths.join(root, "link.txt"))
     yield* fs.symlink(base, paths.join(root, "up"))
@@ -52,11 +53,10 @@ describe("the workspace's tools", () => {
   it.live("list, read, search, measure and save", () =>
     withFolder((root) =>
       Effect.gen(function*() {
-        assert.deepStrictEqual((yield* answer(root, "list_files", {})).told, [
-          { path: "a.txt", bytes: 21 },
-          { path: "binary", bytes: 3 },
-          { path: "sub/b.txt", bytes: 9 }
-        ])
+        assert.deepStrictEqual((yield* answer(root, "list_files", {})).told, {
+          files: [{ path: "a.txt", bytes: 21 }, { path: "binary", bytes: 3 }, { path: "sub/b.txt", bytes: 9 }],
+          more: false
+        })
         const read = yield* answer(root, "read_file", { path: "a.txt", lines: 2 })
         assert.deepStrictEqual([read.told, read.findings.bytesRead, [...read.findings.opened]], [
           "one\ntwo barrier\n[2 of 3 lines]",
@@ -64,15 +64,16 @@ describe("the workspace's tools", () => {
           ["a.txt"]
         ])
         assert.deepStrictEqual((yield* answer(root, "search_text", { text: "BARRIER" })).told, {
-          files: 2,
-          matches: [{ path: "a.txt", line: 2, text: "two barrier" }, { path: "sub/b.txt", line: 1, text: "a barrier" }]
+          matches: [{ path: "a.txt", line: 2, text: "two barrier" }, { path: "sub/b.txt", line: 1, text: "a barrier" }],
+          more: false
         })
         const measured = yield* answer(root, "measure_folder", { path: "sub" })
         assert.deepStrictEqual([measured.told, measured.findings.longestFile], [{
           files: 1,
           bytes: 9,
           lines: 1,
-          longest: [{ path: "sub/b.txt", lines: 1 }]
+          longest: [{ path: "sub/b.txt", lines: 1 }],
+          more: false
         }, 1])
         assert.deepStrictEqual((yield* answer(root, "save_finding", { text: "found" })).findings.notes, [{
           text: "found"
@@ -101,6 +102,25 @@ describe("the workspace's tools", () => {
           assert.isTrue((yield* answer(root, name, { path: "..", text: "x" })).isError)
           assert.isTrue((yield* answer(root, name, { path: "up", text: "x" })).isError)
         }
+      })
+    ))
+
+  it.live("say when there is more than they show, and stop looking", () =>
+    withFolder((root) =>
+      Effect.gen(function*() {
+        const fs = yield* FileSystem.FileSystem
+        yield* fs.writeFileString(`${root}/long.txt`, "a barrier\n".repeat(20_000))
+        const found = (yield* answer(root, "search_text", { text: "barrier", path: "long.txt" })).told as {
+          readonly matches: ReadonlyArray<object>
+          readonly more: boolean
+        }
+        assert.deepStrictEqual([found.matches.length, found.more], [40, true])
+        assert.match(
+          String((yield* answer(root, "read_file", { path: "long.txt", from: 9_999, lines: 1 })).told),
+          /^a barrier\n\[1 of 10001 lines, of the first 100000 bytes; the file is longer\]$/
+        )
+        assert.isTrue((yield* answer(root, "search_text", { text: "" })).isError)
+        assert.isTrue((yield* answer(root, "read_file", { path: "long.txt", lines: -1 })).isError)
       })
     ))
 

@@ -29,7 +29,10 @@ const firstModel = Effect.fnUntraced(
 )
 
 export const chooseModel = Effect.fnUntraced(function*(env: NodeJS.ProcessEnv, wanted: string | undefined) {
-  const { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: baseUrl, OPENAI_MODEL: named } = env
+  // An empty variable is one that is not set.
+  const [apiKey, baseUrl, named] = [env.OPENAI_API_KEY, env.OPENAI_BASE_URL, env.OPENAI_MODEL].map((value) =>
+    value || undefined
+  )
   if (apiKey !== undefined || baseUrl !== undefined) {
     const model = wanted ?? named ?? "gpt-5-mini"
     const chosen: Chosen = {

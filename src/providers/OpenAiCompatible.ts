@@ -19,6 +19,7 @@ import * as Provider from "../Provider.ts"
 import * as ChatError from "./internal/chatError.ts"
 import * as ChatReply from "./internal/chatReply.ts"
 import * as ChatRequest from "./internal/chatRequest.ts"
+import { type Json, list, object } from "./internal/json.ts"
 
 /**
  * Which server and which of its models.
@@ -30,6 +31,7 @@ export interface Options {
   readonly model: string
   /** Where the API begins, with its version. Default: OpenAI's. */
   readonly baseUrl?: string | undefined
+  /** Sent as a bearer token; empty is none. */
   readonly apiKey?: string | Redacted.Redacted | undefined
   /** Further headers of every request. */
   readonly headers?: { readonly [name: string]: string } | undefined
@@ -59,96 +61,165 @@ export const layer = (options: Options): Layer.Layer<LanguageModel.LanguageModel
   Layer.unwrap(Effect.map(HttpClient.HttpClient, (client) => Provider.layer({ ask: asking(client, options) })))
 
 const asking = (client: HttpClient.HttpClient, options: Options): Provider.Ask => {
-  const url = `${(options.baseUrl ?? "https://api.openai.com/v1").replace(/\/+$/, "")}/chat/completions`
-  const key = Redacted.isRedacted(options.apiKey) ? Redacted.value(options.apiKey) : options.apiKey
-  const blank = HttpClientRequest.post(url).pipe(
-    HttpClientRequest.setHeaders({
-      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-      ...options.headers
-    })
-  )
+  const base = options.baseUrl ?? "https://api.openai.com/v1"
+  const key = (Redacted.isRedacted(options.apiKey) ? Redacted.value(options.apiKey) : options.apiKey ?? "").trim()
+  const headers = { ...(key === "" ? {} : { authorization: `Bearer ${key}` }), ...options.headers }
+  const url = URL.canParse(base) ? endpoint(base) : base
+  const errors = ChatError.make(url, [key, ...Object.values(options.headers ?? {})])
+  const problem = problemOf(base, headers)
+  if (problem !== undefined) return () => Effect.fail(errors.unsendable(problem))
+  const blank = HttpClientRequest.post(url).pipe(HttpClientRequest.setHeaders(headers))
   const write = ChatRequest.make(options.model, options.body ?? {})
   return (request, sink) =>
     Effect.suspend(() => {
-      const body = write(request, sink !== undefined)
-      const reader = ChatReply.make(`call_${request.messages.length}`)
-      return client.execute(HttpClientRequest.bodyText(blank, body, "application/json")).pipe(
-        Effect.flatMap((response) => answerOf(response, reader, sink, url)),
-        Effect.catchTag("HttpClientError", (error) => Effect.fail(ChatError.fromHttp(error)))
+      const body = Result.try(() => write(request, sink !== undefined))
+      if (Result.isFailure(body)) return Effect.fail(errors.unsendable(`the transcript is no JSON: ${body.failure}`))
+      const answer: Answer = { reader: ChatReply.make(`call_${request.messages.length}`), errors, sink }
+      return client.execute(HttpClientRequest.bodyText(blank, body.success, "application/json")).pipe(
+        Effect.flatMap((response) => read(response, answer)),
+        Effect.catchTag("HttpClientError", (error) => Effect.fail(errors.http(error)))
       )
     })
 }
 
-const answerOf = Effect.fnUntraced(function*(
-  response: HttpClientResponse.HttpClientResponse,
-  reader: ChatReply.Reader,
-  sink: Provider.Sink | undefined,
-  url: string
-) {
+const problemOf = (base: string, headers: { readonly [name: string]: string }): string | undefined => {
+  if (!URL.canParse(base) || !/^https?:$/.test(new URL(base).protocol)) return `the base URL is no http URL: ${base}`
+  const illegal = Object.entries(headers).find(([, value]) => /[^\t\x20-\x7e\x80-\xff]/.test(value))
+  return illegal === undefined ? undefined : `header ${illegal[0]} has characters that no header may have`
+}
+
+const endpoint = (base: string): string => {
+  const url = new URL(base)
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}/chat/completions`
+  return url.href
+}
+
+/** One answer while it is read. */
+interface Answer {
+  readonly reader: ChatReply.Reader
+  readonly errors: ChatError.Errors
+  readonly sink: Provider.Sink | undefined
+}
+
+type Reading<A> = Effect.Effect<A, AiError.AiError>
+
+const read = Effect.fnUntraced(function*(response: HttpClientResponse.HttpClientResponse, answer: Answer) {
+  const { errors, sink } = answer
   if (response.status < 200 || response.status > 299) {
-    return yield* Effect.fail(ChatError.fromStatus(response.status, yield* response.text, response.headers, url))
+    return yield* Effect.fail(errors.status(response.status, yield* beginning(response), response.headers))
   }
-  // A server may answer in one piece although it was asked for a stream.
-  if (sink !== undefined && !(response.headers["content-type"] ?? "").includes("application/json")) {
-    yield* readStream(response, reader, sink)
-    return reader.finished() ? reader.reply() : yield* Effect.fail(ChatError.endedEarly(url))
-  }
-  const piece = yield* parsed(yield* response.text)
-  if (!Array.isArray(Reflect.get(piece, "choices"))) {
-    return yield* Effect.fail(ChatError.malformed(`an answer without choices from ${url}`))
-  }
-  const deltas = reader.read(piece)
-  if (sink !== undefined && deltas.length > 0) yield* sink(deltas)
-  return reader.reply()
+  return sink === undefined ? yield* readWhole(yield* response.text, answer) : yield* readStream(response, answer)
 })
 
-const readStream = (response: HttpClientResponse.HttpClientResponse, reader: ChatReply.Reader, sink: Provider.Sink) => {
-  let events: Array<Sse.AnyEvent> = []
-  const parser = Sse.makeParser((event) => events.push(event))
-  return Stream.runForEachArray(Stream.decodeText(response.stream), (chunk) => {
+/** As much of an error's body as anybody reads. */
+const beginning = (response: HttpClientResponse.HttpClientResponse) => {
+  let body = ""
+  return Stream.decodeText(response.stream).pipe(
+    Stream.takeUntil((text) => (body += text).length > 64_000),
+    Stream.runDrain,
+    Effect.map(() => body.slice(0, 64_000))
+  )
+}
+
+const readWhole = (body: string, answer: Answer): Reading<Provider.Reply> => {
+  const { errors, reader, sink } = answer
+  const json = ChatReply.parse(body)
+  if (json === undefined) {
+    // A server may stream although it was not asked to.
+    if (/^\s*(?:data|event|id|retry)?:/.test(body)) return readText(body, answer)
+    return Effect.fail(
+      errors.malformed(`an answer that is not JSON: ${JSON.stringify(body.slice(0, 100).toWellFormed())}`)
+    )
+  }
+  const error = errorOf(json)
+  if (error !== undefined) return Effect.fail(errors.said(error))
+  if (list(json.choices).length === 0) return Effect.fail(errors.malformed("an answer without choices"))
+  const deltas = reader.whole(json)
+  const reply = Effect.sync(reader.reply)
+  return sink === undefined || deltas.length === 0 ? reply : Effect.andThen(sink(deltas), reply)
+}
+
+/** An error that came in the place of an answer. */
+const errorOf = (json: Json): unknown => {
+  const [choice] = list(json.choices).map(object)
+  const error = json.error ?? choice?.error
+  if (error !== undefined && error !== null && error !== "") return error
+  return choice === undefined && (json.object === "error" || json.type === "error") ? json : undefined
+}
+
+/** Reads a stream up to the server's last word; what comes after that, or instead of its end, changes nothing. */
+const readStream = (response: HttpClientResponse.HttpClientResponse, answer: Answer) => {
+  const { errors, reader } = answer
+  const events = eventReader(answer)
+  return Stream.decodeText(response.stream).pipe(
+    Stream.mapArrayEffect((chunk) => Effect.map(events.read(chunk), (isOver) => [isOver] as const)),
+    Stream.takeUntil((isOver) => isOver),
+    Stream.runDrain,
+    Effect.catchTag("HttpClientError", (error) => reader.finished() ? Effect.void : Effect.fail(errors.http(error))),
+    Effect.andThen(events.close)
+  )
+}
+
+const readText = (body: string, answer: Answer): Reading<Provider.Reply> => {
+  const events = eventReader(answer)
+  return Effect.andThen(events.read([body]), events.close)
+}
+
+const eventReader = (answer: Answer) => {
+  const { errors, reader, sink } = answer
+  let events: Array<Sse.Event> = []
+  let seen = 0
+  let raw = ""
+  const parser = Sse.makeParser((event) => event._tag === "Event" && events.push(event))
+  const read = (chunk: ReadonlyArray<string>): Reading<boolean> => {
     for (const text of chunk) {
+      if (seen === 0 && events.length === 0) raw += text
       const tooLarge = parser.feed(text)
-      if (tooLarge !== undefined) return Effect.fail(ChatError.malformed(tooLarge.message))
+      if (tooLarge !== undefined) return Effect.fail(errors.malformed(tooLarge.message))
     }
     const arrived = events
     events = []
-    return readEvents(arrived, reader, sink)
-  })
+    seen += arrived.length
+    const { deltas, failure, isOver } = take(arrived, answer)
+    const shown = sink === undefined || deltas.length === 0 ? Effect.void : sink(deltas)
+    return Effect.andThen(shown, failure === undefined ? Effect.succeed(isOver) : Effect.fail(failure))
+  }
+  return {
+    read,
+    // The last event may lack the blank line that ends it.
+    close: Effect.flatMap(Effect.suspend(() => read(["\n\n"])), () => {
+      if (seen === 0) return readWhole(raw.trimEnd(), answer)
+      return reader.finished() ? Effect.succeed(reader.reply()) : Effect.fail(errors.endedEarly())
+    })
+  }
 }
 
-const readEvents = Effect.fnUntraced(function*(
-  events: ReadonlyArray<Sse.AnyEvent>,
-  reader: ChatReply.Reader,
-  sink: Provider.Sink
-) {
-  const deltas: Array<Provider.Delta> = []
-  let failure: AiError.AiError | undefined
-  for (const event of events) {
-    if (event._tag !== "Event") continue
-    if (event.data === "[DONE]") {
-      reader.end()
-      continue
-    }
-    const piece = yield* Effect.result(parsed(event.data))
-    if (Result.isFailure(piece)) {
-      // Events of a name that the protocol does not have are not for us.
-      if (event.event === "message") failure = piece.failure
-      continue
-    }
-    const error: unknown = Reflect.get(piece.success, "error")
-    if (error !== undefined && error !== null) failure = ChatError.fromStream(error)
-    else deltas.push(...reader.read(piece.success))
-    if (failure !== undefined) break
-  }
-  if (deltas.length > 0) yield* sink(deltas)
-  if (failure !== undefined) return yield* Effect.fail(failure)
-})
+interface Taken {
+  readonly deltas: ReadonlyArray<Provider.Delta>
+  readonly failure?: AiError.AiError
+  readonly isOver: boolean
+}
 
-const parsed = (text: string): Effect.Effect<{ readonly [key: string]: unknown }, AiError.AiError> => {
-  const result = Result.try((): unknown => JSON.parse(text))
-  return Result.isSuccess(result) && typeof result.success === "object" && result.success !== null
-    ? Effect.succeed(result.success as { readonly [key: string]: unknown }) // an object that came as JSON
-    : Effect.fail(
-      ChatError.malformed(`an answer that is not JSON: ${JSON.stringify(text.slice(0, 100).toWellFormed())}`)
-    )
+const take = (events: ReadonlyArray<Sse.Event>, { errors, reader }: Answer): Taken => {
+  const deltas: Array<Provider.Delta> = []
+  for (const { data, event } of events) {
+    if (data.trim() === "[DONE]") {
+      reader.end()
+      return { deltas, isOver: true }
+    }
+    const json = ChatReply.parse(data)
+    const error = json === undefined ? undefined : errorOf(json)
+    // Nothing that follows a complete answer takes it back.
+    if (reader.finished() && (json === undefined || error !== undefined)) continue
+    if (event === "error" || error !== undefined) {
+      return { deltas, failure: errors.said(error ?? json ?? data), isOver: true }
+    }
+    if (json !== undefined) { for (const delta of reader.piece(json)) deltas.push(delta) }
+    // Events of a name that the protocol does not have are not for us.
+    else if (event === "message") {
+      const what = `an event that is not JSON: ${JSON.stringify(data.slice(0, 100).toWellFormed())}`
+      return { deltas, failure: errors.malformed(what), isOver: true }
+    }
+  }
+  return { deltas, isOver: false }
 }

@@ -1,137 +1,120 @@
 /**
  * What went wrong with a request? A status, a body and a broken connection become one typed error, with the server's own
- * words and without its caller's key.
+ * words and without its caller's secrets.
  */
 import * as AiError from "effect/ai/AiError"
 import * as Duration from "effect/Duration"
 import type * as HttpClientError from "effect/http/HttpClientError"
-import * as Result from "effect/Result"
 import * as Text from "../../internal/text.ts"
+import * as ChatReply from "./chatReply.ts"
+import { isJson, type Json, object, text } from "./json.ts"
 
-const fail = (reason: AiError.AiErrorReason): AiError.AiError =>
-  AiError.make({ module: "OpenAiCompatible", method: "ask", reason })
+/** Makes the errors of one server. */
+export interface Errors {
+  /** Of an answer whose status is none of success. */
+  readonly status: (status: number, body: string, headers: Headers) => AiError.AiError
+  /** Of an error that came where an answer should have been. */
+  readonly said: (error: unknown) => AiError.AiError
+  /** Of a request that got no answer, or one that broke off. */
+  readonly http: (error: HttpClientError.HttpClientError) => AiError.AiError
+  /** Of an answer that is not what the protocol says. */
+  readonly malformed: (what: string) => AiError.AiError
+  /** Of a stream that ended before the answer did. */
+  readonly endedEarly: () => AiError.AiError
+  /** Of a request that cannot be sent. */
+  readonly unsendable: (what: string) => AiError.AiError
+}
+
+type Headers = { readonly [name: string]: string | undefined }
+
+const method = "POST"
+
+const fail = (reason: AiError.AiErrorReason) => AiError.make({ module: "OpenAiCompatible", method: "ask", reason })
+
+/** The errors of a server at a URL; `secrets` are never shown. */
+export const make = (address: string, secrets: ReadonlyArray<string>): Errors => {
+  const scrub = (words: string): string =>
+    Text.excerpt(
+      secrets.filter((secret) => secret.length > 3).reduce((all, secret) => all.replaceAll(secret, "<redacted>"), words)
+        .replace(/\/\/[^/\s@]+@/g, "//<redacted>@"),
+      500
+    )
+  const url = scrub(address.replace(/\?.*$/, ""))
+  const network = (reason: AiError.NetworkError["reason"], description: string) =>
+    fail(new AiError.NetworkError({ reason, method, url, description: scrub(description) }))
+  return {
+    status: (status, body, headers) =>
+      fail(classify(status, errorIn(ChatReply.parse(body) ?? body.trim(), scrub), headers, url)),
+    said: (error) => fail(classify(200, errorIn(error, scrub), {}, url)),
+    http: ({ reason }) =>
+      reason._tag === "TransportError" || reason._tag === "EncodeError" || reason._tag === "InvalidUrlError"
+        ? network(reason._tag, causeOf(reason.cause) ?? reason.description ?? "no connection")
+        : network("TransportError", "the answer broke off"),
+    malformed: (what) => fail(new AiError.InvalidResponseError({ description: scrub(what) })),
+    endedEarly: () => network("TransportError", "the stream ended before the answer did"),
+    unsendable: (what) => fail(new AiError.InvalidRequestError({ description: scrub(what) }))
+  }
+}
 
 interface ServerError {
   readonly message: string
-  readonly code: string
+  readonly codes: ReadonlyArray<string>
 }
-
-const at = (u: unknown, key: string): unknown => typeof u === "object" && u !== null ? Reflect.get(u, key) : undefined
 
 /** What a body says of an error; servers differ in where they say it. */
-const serverError = (body: unknown): ServerError => {
-  const error = at(Array.isArray(body) ? body[0] : body, "error") ?? body
-  const message = [error, at(error, "message"), at(error, "detail"), at(error, "error")].find((u) =>
-    typeof u === "string" && u !== ""
-  )
-  const code = [at(error, "code"), at(error, "type")].find((u) =>
-    (typeof u === "string" && u !== "") || typeof u === "number"
-  )
+const errorIn = (body: unknown, scrub: (words: string) => string): ServerError => {
+  const error = isJson(body) ? body.error ?? body : body
+  const { code, detail, error: inner, message, type }: Json = object(error)
+  const words = [error, message, detail, inner].find((u) => typeof u === "string" && u !== "")
+  const fallback = isJson(error) && Object.keys(error).length > 0 ? JSON.stringify(error) : ""
   return {
-    message: typeof message === "string" ? message : Text.excerpt(JSON.stringify(error) ?? "", 200),
-    code: code === undefined ? "" : String(code)
+    message: scrub(text(words) || fallback) || "no message",
+    codes: [code, type].filter((u) => (typeof u === "string" && u !== "") || typeof u === "number").map(String)
   }
 }
 
-/** The error of an answer whose status is none of success. */
-export const fromStatus = (
-  status: number,
-  body: string,
-  headers: { readonly [name: string]: string | undefined },
-  url: string
-): AiError.AiError => {
-  const parsed = Result.getOrElse(Result.try((): unknown => JSON.parse(body)), () => Text.excerpt(body.trim(), 200))
-  return fail(reasonOf(status, serverError(parsed), headers, url))
-}
-
-/** The error that a server sends in the middle of a stream that began well. */
-export const fromStream = (error: unknown): AiError.AiError => {
-  const { code, message } = serverError({ error })
-  const status = Number(code)
-  return fail(
-    status >= 400 && status < 600
-      ? reasonOf(status, { message, code: "" }, {}, "")
-      : code === "rate_limit_exceeded"
-      ? new AiError.RateLimitError({})
-      : new AiError.InternalProviderError({ description: said(200, { message, code }) })
-  )
-}
-
-const said = (status: number, { code, message }: ServerError): string =>
-  `${message === "" ? "no message" : message}${code === "" ? "" : ` [${code}]`}${
+const classify = (answered: number, error: ServerError, headers: Headers, url: string): AiError.AiErrorReason => {
+  const named = error.codes.map(Number).find((code) => code >= 400 && code < 600)
+  const status = answered === 200 ? named ?? 200 : answered
+  const is = (pattern: RegExp) => error.codes.some((code) => pattern.test(code))
+  const [code] = error.codes
+  const description = `${error.message}${code === undefined || code === String(status) ? "" : ` [${code}]`}${
     status === 200 ? "" : ` (HTTP ${status})`
   }`
-
-const reasonOf = (
-  status: number,
-  error: ServerError,
-  headers: { readonly [name: string]: string | undefined },
-  url: string
-): AiError.AiErrorReason => {
-  const description = said(status, error)
-  switch (status) {
-    case 401:
-      return new AiError.AuthenticationError({ kind: "InvalidKey", description })
-    case 403:
-      return new AiError.AuthenticationError({ kind: "InsufficientPermissions", description })
-    case 402:
-      return new AiError.QuotaExhaustedError({})
-    case 404:
-      return new AiError.InvalidRequestError({
-        description: `${description}: check the model's name and the base URL (${url})`
-      })
-    case 429: {
-      if (error.code === "insufficient_quota") return new AiError.QuotaExhaustedError({})
-      const retryAfter = waits(headers)
-      return new AiError.RateLimitError(retryAfter === undefined ? {} : { retryAfter })
-    }
-    default:
-      return status >= 500
-        ? new AiError.InternalProviderError({ description })
-        : new AiError.InvalidRequestError({ description })
+  const metadata = { openaiCompatible: { message: error.message } }
+  // What the server calls it says more than its status.
+  if (status === 402 || is(/insufficient_quota|billing|credit/)) return new AiError.QuotaExhaustedError({ metadata })
+  if (is(/context_length|invalid_request|model_not_found/) || /request too large/i.test(error.message)) {
+    return new AiError.InvalidRequestError({ description: withHint(description, status, url) })
   }
+  if (status === 401 || is(/invalid_api_key|authentication/)) {
+    return new AiError.AuthenticationError({ kind: "InvalidKey", description })
+  }
+  if (status === 403 || is(/permission/)) {
+    return new AiError.AuthenticationError({ kind: "InsufficientPermissions", description })
+  }
+  if (status === 429 || is(/rate_limit/)) {
+    const retryAfter = waits(headers)
+    return new AiError.RateLimitError({ metadata, ...(retryAfter === undefined ? {} : { retryAfter }) })
+  }
+  // 408 and 409 mean another try, as 5xx do; an error without a status is the server's own.
+  return status >= 500 || status === 408 || status === 409 || status === 200
+    ? new AiError.InternalProviderError({ description })
+    : new AiError.InvalidRequestError({ description: withHint(description, status, url) })
 }
 
-const waits = (headers: { readonly [name: string]: string | undefined }): Duration.Duration | undefined => {
+const withHint = (description: string, status: number, url: string): string =>
+  status === 404 ? `${description}: check the model's name and the base URL (${url})` : description
+
+const waits = (headers: Headers): Duration.Duration | undefined => {
   const millis = Number(headers["retry-after-ms"] ?? NaN)
-  const seconds = Number(headers["retry-after"] ?? NaN)
   if (millis > 0 && Number.isFinite(millis)) return Duration.millis(millis)
+  const seconds = Number(headers["retry-after"] ?? NaN)
   return seconds > 0 && Number.isFinite(seconds) ? Duration.seconds(seconds) : undefined
 }
 
-/** The error of a request that got no answer, or one that broke off. */
-export const fromHttp = (error: HttpClientError.HttpClientError): AiError.AiError => {
-  const { reason } = error
-  const { method, url } = reason.request
-  return fail(
-    reason._tag === "TransportError" || reason._tag === "EncodeError" || reason._tag === "InvalidUrlError"
-      ? new AiError.NetworkError({
-        reason: reason._tag,
-        method,
-        url,
-        description: cause(reason.cause) ?? reason.description
-      })
-      : new AiError.NetworkError({ reason: "TransportError", method, url, description: "the answer broke off" })
-  )
-}
-
-const cause = (u: unknown): string | undefined => {
+const causeOf = (u: unknown): string | undefined => {
   if (!(u instanceof Error)) return undefined
-  const inner = cause(u.cause)
+  const inner = causeOf(u.cause)
   return inner ?? (u.message === "" ? ("code" in u ? String(u.code) : u.name) : u.message)
 }
-
-/** The error of an answer that is not what the protocol says. */
-export const malformed = (description: string): AiError.AiError =>
-  fail(new AiError.InvalidResponseError({ description }))
-
-/** The error of a stream that ended before the server was done. */
-export const endedEarly = (url: string): AiError.AiError =>
-  fail(
-    new AiError.NetworkError({
-      reason: "TransportError",
-      method: "POST",
-      url,
-      description: "the stream ended before the answer did"
-    })
-  )

@@ -1,103 +1,83 @@
 /**
  * What did a Chat Completions server say? One message, whole or in pieces, as parts of a transcript.
  *
- * Servers that call themselves compatible differ: ids may be missing or numbers, indexes missing or repeated, content
- * may be a list, and what a model thought has several names. All of it is read here by hand, where the bytes arrive.
+ * Servers that call themselves compatible differ: ids may be missing, fresh in every piece, or numbers; indexes missing or
+ * repeated; content may be a list; and what a model thought has several names. All of it is read here by hand, where the
+ * bytes arrive.
  */
 import * as Prompt from "effect/ai/Prompt"
+import * as Result from "effect/Result"
 import type * as Provider from "../../Provider.ts"
+import * as Calls from "./chatCalls.ts"
+import { type Json, list, object, text } from "./json.ts"
 
-type Json = { readonly [key: string]: unknown }
-
-const isJson = (u: unknown): u is Json => typeof u === "object" && u !== null && !Array.isArray(u)
-const object = (u: unknown): Json => isJson(u) ? u : {}
-const list = (u: unknown): ReadonlyArray<unknown> => Array.isArray(u) ? u : []
-const text = (u: unknown): string => typeof u === "string" ? u : ""
-const count = (u: unknown): number | undefined =>
-  typeof u === "number" && Number.isFinite(u) && u >= 0 ? Math.trunc(u) : undefined
-
-/** Collects what a server sends, a piece at a time; a whole message is one piece. */
+/** Collects what a server sends; each step gives what it adds to the answer. */
 export interface Reader {
-  /** Reads one piece, and gives what it adds to the answer. */
-  readonly read: (piece: Json) => Array<Provider.Delta>
-  readonly reply: () => Provider.Reply
+  readonly whole: (answer: Json) => Array<Provider.Delta>
+  readonly piece: (chunk: Json) => Array<Provider.Delta>
   /** The server says that it is done, which some do instead of giving a reason. */
   readonly end: () => void
-  /** Whether the server said that it was done, in one way or the other. */
+  /** Whether there is an answer, and the server said in one way or the other that it is complete. */
   readonly finished: () => boolean
+  readonly reply: () => Provider.Reply
 }
 
-interface Call {
-  readonly index: unknown
-  id: string
-  name: string
-  args: string
-}
+const thoughts = ["reasoning_content", "reasoning"] as const
 
 /** A reader for one answer; `idPrefix` makes the ids that a server leaves out. */
 export const make = (idPrefix: string): Reader => {
   let said = ""
   let thought = ""
-  let refused = ""
-  let finish: unknown
+  let field: string | undefined
+  let refused = false
+  let finish = ""
   let ended = false
+  let answered = false
   let usage: Json = {}
   const details: Array<unknown> = []
-  const calls: Array<Call> = []
+  const calls = Calls.make()
 
-  const callFor = (piece: Json, id: string, name: string): Call => {
-    const index = piece.index
-    const open = typeof index === "number" ? calls.findLast((call) => call.index === index) : calls.at(-1)
-    const another = open === undefined || (id !== "" && open.id !== "" && open.id !== id) ||
-      (id === "" && name !== "" && open.name !== "" && typeof index !== "number" && isWhole(open.args))
-    if (!another) return open
-    const call: Call = { index, id: "", name: "", args: "" }
-    calls.push(call)
-    return call
-  }
-
-  const readCall = (u: unknown): void => {
-    const piece = object(u)
-    const id = typeof piece.id === "number" ? String(piece.id) : text(piece.id)
-    const called = object(piece.function)
-    const name = text(called.name)
-    const call = callFor(piece, id, name)
-    if (call.id === "") call.id = id
-    if (call.name === "") call.name = name
-    call.args += typeof called.arguments === "string"
-      ? called.arguments
-      : isJson(called.arguments)
-      ? JSON.stringify(called.arguments)
-      : ""
+  const take = (chunk: Json, message: (choice: Json) => Json, readCalls: (calls: ReadonlyArray<unknown>) => void) => {
+    const deltas: Array<Provider.Delta> = []
+    if (Object.keys(object(chunk.usage)).length > 0) usage = object(chunk.usage)
+    const choice = list(chunk.choices).map(object).find(({ index }) =>
+      index === undefined || index === null || index === 0
+    )
+    if (choice === undefined) return deltas
+    answered = true
+    finish = text(choice.finish_reason) || finish
+    const { content, reasoning_details, refusal, tool_calls, ...rest } = message(choice)
+    const spoken = contentOf(content)
+    const named = thoughts.find((name) => text(rest[name]) !== "")
+    field ??= named
+    refused ||= text(refusal) !== ""
+    for (
+      const [type, delta] of [
+        ["reasoning", (named === undefined ? "" : text(rest[named])) + spoken.thought],
+        ["text", spoken.said + text(refusal)]
+      ] as const
+    ) if (delta !== "") deltas.push({ type, delta })
+    for (const { delta, type } of deltas) {
+      if (type === "text") said += delta
+      else thought += delta
+    }
+    for (const detail of list(reasoning_details)) details.push(detail)
+    readCalls(list(tool_calls))
+    return deltas
   }
 
   return {
-    read: (piece) => {
-      if (isJson(piece.usage)) usage = piece.usage
-      const choice = object(list(piece.choices)[0])
-      const message = object(choice.message ?? choice.delta)
-      const deltas: Array<Provider.Delta> = []
-      const spoken = contentOf(message.content)
-      const reasoning = (text(message.reasoning) || text(message.reasoning_content)) + spoken.thought
-      if (reasoning !== "") deltas.push({ type: "reasoning", delta: reasoning })
-      if (spoken.said !== "") deltas.push({ type: "text", delta: spoken.said })
-      thought += reasoning
-      said += spoken.said
-      refused += text(message.refusal)
-      details.push(...list(message.reasoning_details))
-      list(message.tool_calls).forEach(readCall)
-      finish = choice.finish_reason ?? finish
-      return deltas
-    },
+    whole: (answer) => take(answer, (choice) => object(choice.message ?? choice.delta), calls.whole),
+    piece: (chunk) => take(chunk, (choice) => object(choice.delta ?? choice.message), calls.piece),
     end: () => {
       ended = true
     },
-    finished: () => ended || (finish !== undefined && finish !== null),
+    finished: () => answered && (ended || finish !== ""),
     reply: () => ({
       content: [
-        ...(thought === "" && details.length === 0 ? [] : [reasoningPart(thought, details)]),
-        ...(said === "" && refused === "" ? [] : [Prompt.makePart("text", { text: said === "" ? refused : said })]),
-        ...calls.map((call, at) =>
+        ...(thought === "" && details.length === 0 ? [] : [reasoningPart(thought, field, details)]),
+        ...(said === "" ? [] : [Prompt.makePart("text", { text: said })]),
+        ...calls.all().map((call, at) =>
           Prompt.makePart("tool-call", {
             id: call.id === "" ? `${idPrefix}_${at}` : call.id,
             name: call.name,
@@ -106,16 +86,10 @@ export const make = (idPrefix: string): Reader => {
           })
         )
       ],
-      finish: refused !== "" && said === "" ? "content-filter" : finishOf(finish),
+      finish: refused ? "content-filter" : finishOf(finish),
       usage: usageOf(usage)
     })
   }
-}
-
-const isWhole = (args: string): boolean => {
-  let depth = 0
-  for (const char of args) depth += char === "{" ? 1 : char === "}" ? -1 : 0
-  return args.trim().endsWith("}") && depth === 0
 }
 
 const contentOf = (content: unknown): { readonly said: string; readonly thought: string } => {
@@ -129,14 +103,22 @@ const contentOf = (content: unknown): { readonly said: string; readonly thought:
   return { said, thought }
 }
 
-const reasoningPart = (thought: string, details: ReadonlyArray<unknown>): Prompt.ReasoningPart =>
-  Prompt.makePart("reasoning", {
+// A host that has a thinking model goes on from its thoughts wants them back as they came, under the name they came by.
+const reasoningPart = (
+  thought: string,
+  field: string | undefined,
+  details: ReadonlyArray<unknown>
+): Prompt.ReasoningPart => {
+  const back = {
+    ...(field === undefined ? {} : { [field]: thought }),
+    ...(details.length === 0 ? {} : { reasoning_details: joined(details) })
+  }
+  return Prompt.makePart("reasoning", {
     text: thought,
     // What came as JSON goes back as JSON.
-    options: details.length === 0
-      ? {}
-      : { openaiCompatible: { reasoning_details: joined(details) } } as Prompt.ReasoningPart["options"]
+    options: (Object.keys(back).length === 0 ? {} : { openaiCompatible: back }) as Prompt.ReasoningPart["options"]
   })
+}
 
 // Details of one index arrive in pieces; the text of pieces is one text.
 const joined = (details: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
@@ -144,12 +126,14 @@ const joined = (details: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
   for (const detail of details.map(object)) {
     const last = out.at(-1)
     if (last === undefined || last.type !== detail.type || last.index !== detail.index) out.push(detail)
-    else {out[out.length - 1] = {
+    else {
+      out[out.length - 1] = {
         ...last,
         ...detail,
         ...joinedText(last, detail, "text"),
         ...joinedText(last, detail, "summary")
-      }}
+      }
+    }
   }
   return out
 }
@@ -157,19 +141,22 @@ const joined = (details: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
 const joinedText = (one: Json, other: Json, key: string): Json =>
   key in one || key in other ? { [key]: text(one[key]) + text(other[key]) } : {}
 
-const finishes: { readonly [reason: string]: Provider.Reply["finish"] } = {
-  stop: "stop",
-  eos: "stop",
-  length: "length",
-  model_length: "length",
-  content_filter: "content-filter",
-  tool_calls: "tool-calls",
-  function_call: "tool-calls",
-  error: "error"
-}
+const finishes = new Map<string, Provider.Reply["finish"]>([
+  ["", "unknown"],
+  ["stop", "stop"],
+  ["eos", "stop"],
+  ["length", "length"],
+  ["model_length", "length"],
+  ["content_filter", "content-filter"],
+  ["tool_calls", "tool-calls"],
+  ["function_call", "tool-calls"],
+  ["error", "error"]
+])
 
-const finishOf = (finish: unknown): Provider.Reply["finish"] =>
-  typeof finish !== "string" ? "unknown" : Object.hasOwn(finishes, finish) ? finishes[finish] ?? "other" : "other"
+const finishOf = (finish: string): Provider.Reply["finish"] => finishes.get(finish) ?? "other"
+
+const count = (u: unknown): number | undefined =>
+  typeof u === "number" && Number.isFinite(u) && u >= 0 ? Math.trunc(u) : undefined
 
 const usageOf = (usage: Json): Provider.Reply["usage"] => {
   const total = count(usage.prompt_tokens)
@@ -189,4 +176,12 @@ const usageOf = (usage: Json): Provider.Reply["usage"] => {
       reasoning
     }
   }
+}
+
+/** JSON that is an object, if a text is that. */
+export const parse = (body: string): Json | undefined => {
+  const result = Result.try((): unknown => JSON.parse(body))
+  return Result.isSuccess(result) && typeof result.success === "object" && result.success !== null
+    ? object(result.success)
+    : undefined
 }

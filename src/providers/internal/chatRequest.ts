@@ -4,6 +4,8 @@
  */
 import * as Prompt from "effect/ai/Prompt"
 import * as Base64 from "effect/encoding/Base64"
+import * as Arguments from "../../internal/arguments.ts"
+import * as Text from "../../internal/text.ts"
 import type * as Provider from "../../Provider.ts"
 import type * as Tool from "../../Tool.ts"
 
@@ -46,7 +48,9 @@ export const make = (model: string, extra: { readonly [key: string]: unknown }):
       : `,"tool_choice":${json(writeChoice(toolChoice))}`
     const shape = format === undefined
       ? ""
-      : `,"response_format":${json({ type: "json_schema", json_schema: { name: format.name, schema: format.schema } })}`
+      : `,"response_format":${
+        json({ type: "json_schema", json_schema: { name: legal(format.name), schema: format.schema } })
+      }`
     const stream = streamed ? `,"stream":true,"stream_options":{"include_usage":true}` : ""
     return `${head}${tools(table)},"messages":[${transcript(messages)}]${choice}${shape}${stream}}`
   }
@@ -58,15 +62,10 @@ const inner = (object: object): string => json(object).slice(1, -1)
 export const json = (value: unknown): string => {
   const text = JSON.stringify(value)
   // JSON.stringify escapes exactly the surrogates that stand alone.
-  return text.includes("\\ud") ? JSON.stringify(wellFormed(value)) : text
+  return text?.includes("\\ud") ? JSON.stringify(Text.wellFormed(JSON.parse(text))) : text
 }
 
-const wellFormed = (value: unknown): unknown => {
-  if (typeof value === "string") return value.toWellFormed()
-  if (Array.isArray(value)) return value.map(wellFormed)
-  if (typeof value !== "object" || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key.toWellFormed(), wellFormed(member)]))
-}
+const legal = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64)
 
 const writeTool = ({ description, input_schema, name, strict }: Tool.Advertised) => ({
   type: "function",
@@ -127,15 +126,19 @@ const writeAssistant = (content: ReadonlyArray<Prompt.AssistantMessagePart>): ob
       calls.push({
         id: part.id,
         type: "function",
-        function: { name: part.name, arguments: json(part.params) }
+        function: {
+          name: part.name,
+          arguments: json(Arguments.isObject(part.params) ? part.params : Arguments.toObject(part.params))
+        }
       })
     }
   }
   return {
     role: "assistant",
-    content: text === "" ? null : text,
+    // Only calls may stand without content.
+    content: text === "" && calls.length > 0 ? null : text,
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
-    // Some hosts sign what a model thought, and want it back as it was.
+    // Some hosts want back what a model thought, as it was.
     ...(typeof details === "object" && details !== null ? details : {})
   }
 }

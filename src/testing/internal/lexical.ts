@@ -3,7 +3,7 @@
  */
 import type * as Tool from "../../Tool.ts"
 
-const quoted = /"([^"]*)"|“([^”]*)”|`([^`]*)`/g
+const quoted = /"([^"]{0,1000})"|“([^”]{0,1000})”|`([^`]{0,1000})`/g
 
 /** The steps of a question, each a list of clauses. What is quoted is never cut. */
 export const steps = (question: string): ReadonlyArray<ReadonlyArray<string>> => {
@@ -120,5 +120,8 @@ export const fill = (clause: string, tool: Tool.Advertised) => {
       : takeText(name)
     if (value !== undefined) input[name] = value
   }
-  return { input, missing: parameters.map(([name]) => name).filter((name) => required.has(name) && !(name in input)) }
+  return {
+    input,
+    missing: parameters.map(([name]) => name).filter((name) => required.has(name) && !Object.hasOwn(input, name))
+  }
 }
