@@ -6,8 +6,10 @@
  * @since 0.1.0
  */
 import type * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import * as ToolOptions from "./internal/options.ts"
 import type * as Stop from "./Stop.ts"
 import type { Selection } from "./ToolRegistry.ts"
 
@@ -31,6 +33,7 @@ export interface Agent<out E = never, out R = LanguageModel.LanguageModel> {
   readonly maxTurns: number
   readonly maxToolCalls: number
   readonly maxConsecutiveToolErrors: number
+  readonly timeout: Duration.Duration | undefined
   readonly stop: Stop.Stop | undefined
   /** What narrows the registry for it: its `tools`, and the tools that its `toolChoice` leaves. */
   readonly offers: ReadonlyArray<Selection>
@@ -66,6 +69,8 @@ export interface Options<EI = never, RI = never, M extends AnyModel = undefined>
   readonly maxToolCalls?: number | undefined
   /** So many failed calls in a row end the run; a success starts the count anew. Default: 5. */
   readonly maxConsecutiveToolErrors?: number | undefined
+  /** How long an attempt of a tool may take that does not say so itself. Default: the registry's, else for ever. */
+  readonly timeout?: Duration.Input | undefined
   /** Another reason to end. */
   readonly stop?: Stop.Stop | undefined
 }
@@ -108,6 +113,9 @@ export const make = <EI = never, RI = never, M extends AnyModel = undefined>(
   if (typeof concurrency === "number" && !(Number.isInteger(concurrency) && concurrency > 0)) {
     refuse("concurrency", "positive whole number", concurrency)
   }
+  for (const problem of ToolOptions.durationProblem("timeout", options.timeout)) {
+    throw new Error(`agent ${JSON.stringify(name)}: ${problem}`)
+  }
   return {
     [TypeId]: TypeId,
     name,
@@ -117,6 +125,7 @@ export const make = <EI = never, RI = never, M extends AnyModel = undefined>(
     toolChoice: options.toolChoice ?? "auto",
     concurrency,
     ...counts,
+    timeout: ToolOptions.durationOf(options.timeout),
     stop: options.stop,
     offers: [options.tools, allowedBy(options.toolChoice)].filter((selection) => selection !== undefined)
   } as Agent<never, never> // what the options need was just read off their types

@@ -258,8 +258,9 @@ const turns = Effect.fnUntraced(
   }
 )
 
-const offered = Effect.fnUntraced(function*({ name, offers, toolChoice }: Agent<unknown, unknown>) {
+const offered = Effect.fnUntraced(function*({ name, offers, timeout, toolChoice }: Agent<unknown, unknown>) {
   let registry = yield* ToolRegistry
+  if (timeout !== undefined) registry = registry.within(timeout)
   for (const selection of offers) registry = yield* Effect.orDie(registry.select(selection))
   if (typeof toolChoice === "object" && "tool" in toolChoice && registry.get(toolChoice.tool) === undefined) {
     throw new Error(`agent ${JSON.stringify(name)}: toolChoice names ${toolChoice.tool}, which it is not offered`)
@@ -283,12 +284,14 @@ const choice = (toolChoice: LanguageModel.ToolChoice<string>, turn: number): Lan
 const answer = (
   agent: Agent<unknown, unknown>,
   run: Run.Run,
-  { places }: Run.Batch,
+  batch: Run.Batch,
   { registry, watch }: Desk
 ): Effect.Effect<void> => {
+  const { places } = batch
   const allowed = agent.maxToolCalls - run.toolCalls
   const turn = run.turns.length
-  run.toolCalls += Math.min(places.length, allowed)
+  run.toolCalls += places.length
+  batch.isDirect = places.every(({ call }) => registry.isReturnDirect(call.name))
   const one = (place: Run.Place, at: number): Effect.Effect<unknown> => {
     // Recorded before anybody is told, so that what was shown and what is kept are the same.
     const answered = Effect.map(
@@ -360,19 +363,20 @@ const decide = (
   if (halt === "refused") return { _tag: "Refused", reason: batch.reply.finish, ...end(run) }
   // A paused answer goes on when the model is asked again.
   if (halt === "stopped" || (batch.places.length === 0 && batch.reply.finish !== "pause")) return completed(run)
+  if (batch.isDirect && batch.places.every(({ outcome }) => outcome?._tag === "Success")) {
+    return { ...completed(run), direct: true }
+  }
   for (const { outcome } of batch.places) {
     if (outcome?._tag === "Success") run.errorsInARow = 0
     else if (outcome?._tag === "Failure" || outcome?._tag === "Interrupted") run.errorsInARow++
   }
-  if (batch.places.some(({ outcome }) => outcome?._tag === "Failure" && outcome.kind === "limit")) {
-    return limited(run, "tool-calls")
-  }
+  if (run.toolCalls > agent.maxToolCalls) return limited(run, "tool-calls")
   if (run.errorsInARow >= agent.maxConsecutiveToolErrors) return limited(run, "tool-errors")
   const at = { context: Ref.getUnsafe(run.context), text: batch.text, asked: [] }
   return agent.stop?.(run.turns, at) ? completed(run) : undefined
 }
 
-const completed = (run: Run.Run): Ending.Result => ({ _tag: "Completed", ...end(run) })
+const completed = (run: Run.Run): Ending.Completed => ({ _tag: "Completed", ...end(run) })
 
 const limited = (run: Run.Run, limit: Ending.LimitReached["limit"]): Ending.Result => ({
   _tag: "LimitReached",

@@ -25,6 +25,7 @@ import * as Issue from "effect/SchemaIssue"
 import * as Parser from "effect/SchemaParser"
 import * as Transformation from "effect/SchemaTransformation"
 import * as Codec from "./internal/codec.ts"
+import * as Explain from "./internal/explain.ts"
 import type { Slot } from "./internal/slot.ts"
 
 export { first, last, list, max, min, record, set, type Slot, slot, sum } from "./internal/slot.ts"
@@ -267,7 +268,7 @@ const now = (effect: Effect.Effect<unknown, Issue.Issue, unknown>, slots: AnySlo
   const exit = Effect.runSyncExit(effect as Effect.Effect<unknown, Issue.Issue>)
   if (Exit.isSuccess(exit)) return exit.value
   const issue = Cause.findErrorOption(exit.cause)
-  const problem = Option.isSome(issue) ? Codec.describe(issue.value) : String(Cause.squash(exit.cause))
+  const problem = Option.isSome(issue) ? Explain.describe(issue.value) : String(Cause.squash(exit.cause))
   throw new Error(`write to slot ${JSON.stringify(name)} of ${slots.id}: ${problem}`)
 }
 
@@ -322,6 +323,12 @@ export interface CallScope {
   readonly context: Context
   readonly writes: Array<Write>
   open: boolean
+  /** Its work goes on although it was interrupted. */
+  stillRunning: boolean
+  /** What was read into its arguments so that they fit, and what they became. */
+  repaired: { readonly input: unknown; readonly repairs: ReadonlyArray<string> } | undefined
+  /** How often its body was tried. */
+  attempts: number
 }
 
 /**
@@ -330,7 +337,15 @@ export interface CallScope {
  * @category running call
  * @since 0.1.0
  */
-export const callScope = (context: Context = empty, id = ""): CallScope => ({ id, context, writes: [], open: true })
+export const callScope = (context: Context = empty, id = ""): CallScope => ({
+  id,
+  context,
+  writes: [],
+  open: true,
+  stillRunning: false,
+  repaired: undefined,
+  attempts: 0
+})
 
 /**
  * The call that the running fiber answers, if any.

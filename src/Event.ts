@@ -42,7 +42,8 @@ export interface CallStart {
 }
 
 /**
- * A call ended. Every `CallStart` has exactly one, also when the run is interrupted.
+ * A call ended. Every `CallStart` has exactly one, also when the run is interrupted. `call.repairs` says what had to be
+ * read into its arguments, `attempts` how often its body was tried.
  *
  * @category models
  * @since 0.1.0
@@ -52,6 +53,7 @@ export interface CallEnd {
   readonly turn: number
   readonly call: Turn.Call
   readonly outcome: Turn.Outcome
+  readonly attempts: number
   readonly durationMs: number
 }
 

@@ -30,13 +30,14 @@ export interface Ended {
 }
 
 /**
- * The model gave its answer, or a stop said that it is enough.
+ * The model gave its answer, or a stop said that it is enough, or, with `direct`, results of tools are the answer.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Completed extends Ended {
   readonly _tag: "Completed"
+  readonly direct?: true
 }
 
 /**

@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+import type * as Prompt from "effect/ai/Prompt"
 import * as WireTool from "effect/ai/Tool"
 import * as Cause from "effect/Cause"
 import * as Services from "effect/Context"
@@ -16,10 +17,43 @@ import type { Pipeable } from "effect/Pipeable"
 import * as Schema from "effect/Schema"
 import type * as Types from "effect/Types"
 import * as Arguments from "./internal/arguments.ts"
+import * as Attempt from "./internal/attempt.ts"
 import * as Callable from "./internal/callable.ts"
 import * as Codec from "./internal/codec.ts"
+import * as Explain from "./internal/explain.ts"
+import * as FailureClass from "./internal/failureClass.ts"
 import * as JsonSchema from "./internal/jsonSchema.ts"
+import * as Options from "./internal/options.ts"
 import * as Text from "./internal/text.ts"
+
+export {
+  category,
+  categoryOf,
+  concurrency,
+  concurrencyOf,
+  conflictKey,
+  conflictKeyOf,
+  destructive,
+  hasAnyTag,
+  idempotent,
+  isReturnDirect,
+  isSerial,
+  maxResultSize,
+  maxResultSizeOf,
+  meta,
+  openWorld,
+  type Options,
+  readOnly,
+  retry,
+  retryOf,
+  returnDirect,
+  serial,
+  strict,
+  tags,
+  timeout,
+  timeoutOf,
+  title
+} from "./internal/options.ts"
 
 /**
  * A tool: callable, and a tool of `effect/ai`. `R` is what its handler needs.
@@ -138,53 +172,15 @@ export type Services_<T> = T extends Tool<infer _N, infer In, infer Out, infer F
   : unknown
 export type { Services_ as Services }
 
-/**
- * What a tool declares besides its schemas and its body. Each is also a pipeable combinator of that name.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Options {
-  /** For selection: a registry or an agent may take the tools that have one of some tags. */
-  readonly tags?: ReadonlyArray<string> | undefined
-  /** A heading for lists of tools. */
-  readonly category?: string | undefined
-  /** A name for people. */
-  readonly title?: string | undefined
-  /** Changes nothing. Default: false. */
-  readonly readOnly?: boolean | undefined
-  /** May destroy something. Default: true. */
-  readonly destructive?: boolean | undefined
-  /** Twice is as good as once. Default: false. */
-  readonly idempotent?: boolean | undefined
-  /** Reaches beyond the application. Default: true. */
-  readonly openWorld?: boolean | undefined
-  /** Asks the provider to hold the model to the schema, where it can. Default: the provider's. */
-  readonly strict?: boolean | undefined
-  /** Data of the application's own; MCP clients see it as `_meta`. */
-  readonly meta?: Record<string, unknown> | undefined
-  /** A batch with a call of this tool runs in call order, one at a time. Default: false. */
-  readonly serial?: boolean | undefined
-}
-
-const Tags = Services.Reference<ReadonlyArray<string>>("toolfold/Tool/Tags", { defaultValue: () => [] })
-const Category = Services.Reference<string | undefined>("toolfold/Tool/Category", { defaultValue: () => undefined })
-const Serial = Services.Reference<boolean>("toolfold/Tool/Serial", { defaultValue: () => false })
-
-const annotations = {
-  tags: Tags,
-  category: Category,
-  serial: Serial,
-  title: WireTool.Title,
-  readOnly: WireTool.Readonly,
-  destructive: WireTool.Destructive,
-  idempotent: WireTool.Idempotent,
-  openWorld: WireTool.OpenWorld,
-  strict: WireTool.Strict,
-  meta: WireTool.Meta
-}
-
-const known = new Set(["description", "input", "output", "failure", "handler", ...Object.keys(annotations)])
+const known = new Set([
+  "description",
+  "input",
+  "output",
+  "failure",
+  "handler",
+  "toModelOutput",
+  ...Object.keys(Options.annotations)
+])
 
 /**
  * Declares a tool.
@@ -223,11 +219,15 @@ export const make = <
   Fail extends Schema.Constraint = Schema.Never
 >(
   name: Name,
-  options: Options & {
+  options: Options.Options & {
     readonly description?: string | undefined
     readonly input?: I | undefined
     readonly output?: Out | undefined
     readonly failure?: Fail | undefined
+    /** What the model sees in the place of the result: texts and files, where its provider takes them. */
+    readonly toModelOutput?: ((output: NoInfer<Out>["Type"]) => ReadonlyArray<Prompt.ToolModelOutputPart>) | undefined
+    /** See `conflictKey`. */
+    readonly conflictKey?: ((input: InputSchema<NoInfer<I>>["Type"]) => string) | undefined
     readonly handler: (
       input: InputSchema<NoInfer<I>>["Type"]
     ) => Effect.Effect<NoInfer<Out>["Type"], NoInfer<Fail>["Type"], R>
@@ -240,7 +240,7 @@ export const make = <
   const problems = Object.keys(options).filter((key) => !known.has(key))
     .map((key) => `unknown option ${JSON.stringify(key)}; known: ${Array.from(known).join(", ")}`)
   let notes = Services.empty()
-  for (const [key, annotation] of Object.entries(annotations)) {
+  for (const [key, annotation] of Object.entries(Options.annotations)) {
     const value: unknown = Reflect.get(options, key)
     if (value !== undefined) notes = Services.add(notes, annotation as Services.Reference<unknown>, value)
   }
@@ -250,6 +250,7 @@ export const make = <
     id: `effect/ai/Tool/${name}`,
     name,
     description: options.description,
+    toModelOutput: options.toModelOutput,
     failureMode: "return",
     parametersSchema: Schema.toCodecJson(input),
     successSchema: Schema.toCodecJson(output),
@@ -291,14 +292,18 @@ export const schema = (self: WireTool.Any): Advertised => {
   const made = advertised.get(self)
   if (made !== undefined) return made
   const description = WireTool.getDescription(self)
-  const dynamic = WireTool.isDynamic(self) ? self.jsonSchema : undefined
+  const verbatim = isTool(self)
+    ? self[Callable.TypeId].advertised
+    : WireTool.isDynamic(self)
+    ? self.jsonSchema
+    : undefined
   const strict = WireTool.getStrictMode(self)
   const out: Advertised = {
     name: self.name,
     ...(description === undefined ? {} : { description }),
-    input_schema: dynamic === undefined
+    input_schema: verbatim === undefined
       ? JsonSchema.advertise(isTool(self) ? self[Callable.TypeId].input : self.parametersSchema)
-      : { ...dynamic },
+      : { ...verbatim },
     ...(strict === undefined ? {} : { strict })
   }
   advertised.set(self, out)
@@ -357,129 +362,78 @@ export const validate = (
   // What a schema needs besides its input is not here; that shows as an error like any other.
   const explained = Effect.runSyncExit(
     Effect.suspend(() => Codec.jsonCodec(self.parametersSchema).explain(input)) as Effect.Effect<
-      ReadonlyArray<Codec.PathIssue>
+      ReadonlyArray<Explain.PathIssue>
     >
   )
-  const errors = Exit.isSuccess(explained) ? explained.value.map(Codec.line) : [String(Cause.squash(explained.cause))]
+  const errors = Exit.isSuccess(explained) ? explained.value.map(Explain.line) : [String(Cause.squash(explained.cause))]
   return { valid: errors.length === 0, errors }
 }
 
-interface Combinator<in A> {
-  (value: A): <T extends WireTool.Any>(self: T) => T
-  <T extends WireTool.Any>(self: T, value: A): T
-}
-
-const combinator = <A>(
-  annotation: Services.Key<never, A> | Services.Key<WireTool.Title, A> | Services.Key<WireTool.Meta, A>
-): Combinator<A> =>
-  dual(2, (self: WireTool.Any, value: A) => self.annotate(annotation as Services.Key<never, A>, value))
+/**
+ * The schema of a failure, with who can put such a failure right: `transient` is tried again where a tool says `retry`;
+ * `environment` needs a person. One class for all, or what a function says of each. In a union each member has its own.
+ * Default: `semantic`, which the model repairs.
+ *
+ * **Example** (Worth another try, or not)
+ *
+ * ```ts run
+ * import * as Effect from "effect/Effect"
+ * import * as Schema from "effect/Schema"
+ * import * as Tool from "toolfold/Tool"
+ *
+ * class Down extends Schema.TaggedError<Down>()("Down", { status: Schema.Int }) {}
+ *
+ * let tries = 0
+ * const fetchPage = Tool.make("fetch_page", {
+ *   input: { url: Schema.String },
+ *   failure: Down.pipe(Tool.failureClass(({ status }) => status >= 500 ? "transient" : "semantic")),
+ *   retry: true,
+ *   handler: () => Effect.suspend(() => ++tries < 3 ? Effect.fail(new Down({ status: 503 })) : Effect.succeed("text"))
+ * })
+ *
+ * Tool.retryOf(fetchPage) === undefined // => false
+ * ```
+ *
+ * @category failures
+ * @since 0.1.0
+ */
+export const failureClass: {
+  <S extends Schema.Top>(
+    failureClass: FailureClass.FailureClass | ((failure: S["Type"]) => FailureClass.FailureClass)
+  ): (schema: S) => S["Rebuild"]
+  <S extends Schema.Top>(
+    schema: S,
+    failureClass: FailureClass.FailureClass | ((failure: S["Type"]) => FailureClass.FailureClass)
+  ): S["Rebuild"]
+} = dual(2, FailureClass.annotate)
 
 /**
- * The tags of a tool; or, given names, adds them to a tool.
+ * A foreign promise as (part of) a handler. The function gets a signal that is aborted when the call is interrupted; the
+ * promise then has 100 ms to settle, and if it does not, the call's outcome says that its work may still be going on. A
+ * rejection is a defect, or what `catch` makes of it.
  *
- * **Example** (Asked and told)
+ * **Example** (A rejection as a declared failure)
  *
  * ```ts run
  * import * as Effect from "effect/Effect"
  * import * as Tool from "toolfold/Tool"
  *
- * const now = Tool.make("now", { handler: () => Effect.succeed("12:00") }).pipe(Tool.tags("clock"))
- * Tool.tags(now) // => ["clock"]
+ * const page = Tool.promise({
+ *   try: (signal) => signal.aborted ? Promise.resolve("") : Promise.reject(new Error("no connection")),
+ *   catch: (error) => `the page did not load: ${error instanceof Error ? error.message : "unknown"}`
+ * })
+ * await Effect.runPromise(Effect.flip(page)) // => "the page did not load: no connection"
  * ```
  *
- * @category options
+ * @category constructors
  * @since 0.1.0
  */
-export const tags: {
-  (self: WireTool.Any): ReadonlyArray<string>
-  (...names: ReadonlyArray<string>): <T extends WireTool.Any>(self: T) => T
-} = (...args: ReadonlyArray<unknown>): never => {
-  const [self] = args
-  const result = args.length === 1 && typeof self !== "string"
-    ? Services.get((self as WireTool.Any).annotations, Tags)
-    : (tool: WireTool.Any) => tool.annotate(Tags, [...tags(tool), ...args as ReadonlyArray<string>])
-  return result as never // the overloads tell the two uses apart
-}
-
-/**
- * Whether a tool has one of these tags.
- *
- * @category queries
- * @since 0.1.0
- */
-export const hasAnyTag = (self: WireTool.Any, names: Iterable<string>): boolean => {
-  const own = tags(self)
-  return Array.from(names).some((name) => own.includes(name))
-}
-
-/**
- * @category options
- * @since 0.1.0
- */
-export const category: Combinator<string> = combinator<string>(Category as Services.Reference<string>)
-
-/**
- * @category options
- * @since 0.1.0
- */
-export const title: Combinator<string> = combinator(WireTool.Title)
-
-/**
- * @category options
- * @since 0.1.0
- */
-export const readOnly: Combinator<boolean> = combinator(WireTool.Readonly)
-
-/**
- * @category options
- * @since 0.1.0
- */
-export const destructive: Combinator<boolean> = combinator(WireTool.Destructive)
-
-/**
- * @category options
- * @since 0.1.0
- */
-export const idempotent: Combinator<boolean> = combinator(WireTool.Idempotent)
-
-/**
- * @category options
- * @since 0.1.0
- */
-export const openWorld: Combinator<boolean> = combinator(WireTool.OpenWorld)
-
-/**
- * @category options
- * @since 0.1.0
- */
-export const strict: Combinator<boolean> = combinator<boolean>(WireTool.Strict as Services.Reference<boolean>)
-
-/**
- * @category options
- * @since 0.1.0
- */
-export const meta: Combinator<Record<string, unknown>> = combinator(WireTool.Meta)
-
-/**
- * A batch with a call of this tool runs in call order, one at a time. What the calls see of the state stays the same.
- *
- * @category options
- * @since 0.1.0
- */
-export const serial: Combinator<boolean> = combinator(Serial)
-
-/**
- * Whether a batch with a call of this tool runs one call at a time.
- *
- * @category queries
- * @since 0.1.0
- */
-export const isSerial = (self: WireTool.Any): boolean => Services.get(self.annotations, Serial)
-
-/**
- * The heading that a tool stands under, if it has one.
- *
- * @category queries
- * @since 0.1.0
- */
-export const categoryOf = (self: WireTool.Any): string | undefined => Services.get(self.annotations, Category)
+export const promise = <A, E = never>(
+  start: ((signal: AbortSignal) => PromiseLike<A>) | {
+    readonly try: (signal: AbortSignal) => PromiseLike<A>
+    readonly catch: (error: unknown) => E
+  }
+): Effect.Effect<A, E> =>
+  typeof start === "function"
+    ? Attempt.promise<A, E>(start, Effect.die)
+    : Attempt.promise(start.try, (error) => Effect.suspend(() => Effect.fail(start.catch(error))))

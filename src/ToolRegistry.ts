@@ -10,14 +10,19 @@
 import * as WireTool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
 import * as Services from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Result from "effect/Result"
+import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import * as Context from "./Context.ts"
+import type * as Context from "./Context.ts"
 import * as Answer from "./internal/answer.ts"
+import * as Assembly from "./internal/assembly.ts"
+import * as Attempt from "./internal/attempt.ts"
 import * as Callable from "./internal/callable.ts"
 import * as Environment from "./internal/environment.ts"
+import * as Options from "./internal/options.ts"
+import * as Outcome from "./internal/outcome.ts"
 import * as Tool from "./Tool.ts"
 import type * as Turn from "./Turn.ts"
 
@@ -67,9 +72,17 @@ export interface Registry {
   readonly get: (name: string) => WireTool.Any | undefined
   readonly meta: (name: string) => Meta | undefined
   readonly isSerial: (name: string) => boolean | undefined
+  readonly isReturnDirect: (name: string) => boolean | undefined
+  /** What the tool itself declares. */
+  readonly timeout: (name: string) => Duration.Duration | undefined
+  /** What holds for it: what it declares, else what its agent, else what its registry says. */
+  readonly effectiveTimeout: (name: string) => Duration.Duration | undefined
+  readonly retryPolicy: (name: string) => Schedule.Schedule<unknown, unknown> | undefined
   readonly schemas: (selection?: Selection) => ReadonlyArray<Tool.Advertised>
   /** A registry of some of these tools; refuses names that are not there. */
   readonly select: (selection: Selection) => Effect.Effect<Registry, RegistryError>
+  /** A registry of the same tools; those that declare no timeout have this one. */
+  readonly within: (timeout: Duration.Duration) => Registry
   /** Answers a call. Always succeeds, with one outcome; ends otherwise only when the caller is interrupted. */
   readonly answer: (call: Turn.Call, scope: Context.CallScope) => Effect.Effect<Turn.Outcome>
   readonly [EntriesKey]: ReadonlyArray<Answer.Entry>
@@ -127,7 +140,7 @@ export const layer = <const Tools extends ReadonlyArray<Tool.Any>>(
     ToolRegistry,
     Effect.contextWith((context: Services.Context<Tool.Services<Tools[number]>>) => {
       const environment = Environment.make(context as Services.Context<never>) // needed by handlers, whose needs are forgotten
-      return assemble(tools.map((tool): Answer.Entry => ({ tool, run: tool[Callable.TypeId].handler, environment })))
+      return start(tools.map((tool) => ({ tool, run: tool[Callable.TypeId].handler, environment })))
     })
   )
 
@@ -147,8 +160,8 @@ export const fromToolkit = <Tools extends Record<string, WireTool.Any>>(
   Layer.effect(
     ToolRegistry,
     Effect.contextWith((context: Services.Context<WireTool.HandlersFor<Tools>>) =>
-      assemble(
-        Object.values(toolkit.tools).map((tool): Answer.Entry => {
+      start(
+        Object.values(toolkit.tools).map((tool): Assembly.Draft => {
           const handler: WireTool.Handler<string> | undefined = context.mapUnsafe.get(tool.id)
           return {
             tool,
@@ -183,7 +196,7 @@ export const merge = <const Layers extends ReadonlyArray<Layer.Layer<ToolRegistr
         const context = yield* Layer.buildWithMemoMap(each, memoMap, scope)
         entries.push(Services.get(context, ToolRegistry)[EntriesKey])
       }
-      return Services.make(ToolRegistry, yield* assemble(entries.flat()))
+      return Services.make(ToolRegistry, yield* assemble(Assembly.together(entries.flat())))
     })
   )
 
@@ -225,56 +238,115 @@ export const prefix =
         ))
     ).pipe(Layer.provide(self))
 
+/**
+ * A registry with something around every call: a cache, an audit log, a metric. What was added first is outermost. It
+ * sees input that fits, runs once a call whatever is tried within, and may answer itself instead of running `next`, or
+ * run `next` again. What a call wrote is what its last `next` wrote. What dies in it is an outcome of that call.
+ *
+ * **Example** (An audit log, and a cache)
+ *
+ * ```ts run
+ * import * as Effect from "effect/Effect"
+ * import * as Schema from "effect/Schema"
+ * import * as Context from "toolfold/Context"
+ * import * as Tool from "toolfold/Tool"
+ * import * as ToolRegistry from "toolfold/ToolRegistry"
+ * import * as Turn from "toolfold/Turn"
+ *
+ * const log: Array<string> = []
+ * const cache = new Map<string, Turn.Outcome>()
+ *
+ * const double = Tool.make("double", {
+ *   input: { n: Schema.Finite },
+ *   output: Schema.Finite,
+ *   handler: ({ n }) => Effect.sync(() => (log.push("ran"), 2 * n))
+ * })
+ *
+ * const Tools = ToolRegistry.layer(double).pipe(
+ *   ToolRegistry.around((call, next) =>
+ *     Effect.tap(next, (outcome) => Effect.sync(() => log.push(`${call.name}: ${Turn.told(outcome)}`)))
+ *   ),
+ *   ToolRegistry.around((call, next) => {
+ *     const key = JSON.stringify([call.name, call.input])
+ *     const known = cache.get(key)
+ *     return known === undefined
+ *       ? Effect.tap(next, (outcome) => Effect.sync(() => cache.set(key, outcome)))
+ *       : Effect.succeed(known)
+ *   })
+ * )
+ *
+ * const twice = Effect.flatMap(ToolRegistry.ToolRegistry, (registry) => {
+ *   const call = Turn.call({ id: "1", name: "double", params: { n: 21 } })
+ *   return Effect.forEach([1, 2], () => registry.answer(call, Context.callScope()))
+ * })
+ * await Effect.runPromise(Effect.provide(twice, Tools))
+ * log // => ["ran", "double: 42", "double: 42"]
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const around =
+  <R = never>(wrap: (call: AroundCall, next: Effect.Effect<Turn.Outcome>) => Effect.Effect<Turn.Outcome, never, R>) =>
+  <E, RIn>(self: Layer.Layer<ToolRegistry, E, RIn>): Layer.Layer<ToolRegistry, E, R | RIn> =>
+    Layer.effect(
+      ToolRegistry,
+      Effect.contextWith((context: Services.Context<R | ToolRegistry>) => {
+        const environment = Environment.make(context as Services.Context<never>) // needed by `wrap`, whose needs are forgotten
+        return Effect.map(ToolRegistry, (registry) =>
+          build(registry[EntriesKey].map((entry) =>
+            Assembly.planned({ ...entry, around: [...entry.around, { wrap, environment }] })
+          )))
+      })
+    ).pipe(Layer.provide(self))
+
+/**
+ * A call as those around it see it: its `input` is decoded and fits.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type AroundCall = Answer.Asked
+
+/**
+ * A registry whose tools have a deadline where they do not say one themselves. An agent's own `timeout` goes before it.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const defaultTimeout =
+  (timeout: Duration.Input) =>
+  <E, R>(self: Layer.Layer<ToolRegistry, E, R>): Layer.Layer<ToolRegistry, E | RegistryError, R> =>
+    Layer.effect(
+      ToolRegistry,
+      Effect.flatMap(ToolRegistry, (registry) => {
+        const duration = Options.durationOf(timeout)
+        const [problem] = Options.durationProblem("timeout", timeout)
+        return duration === undefined
+          ? Effect.fail(new RegistryError({ problems: [`registry: ${problem}`] }))
+          : Effect.succeed(registry.within(duration))
+      })
+    ).pipe(Layer.provide(self))
+
+const start = Effect.fnUntraced(function*(drafts: ReadonlyArray<Assembly.Draft>) {
+  const problems = Assembly.problemsIn(drafts)
+  if (problems.length > 0) return yield* Effect.fail(new RegistryError({ problems }))
+  const locks = Attempt.locks()
+  return build(yield* Effect.forEach(drafts, (draft) => Assembly.equip(draft, locks)))
+})
+
 const assemble = (entries: ReadonlyArray<Answer.Entry>): Effect.Effect<Registry, RegistryError> =>
   Effect.suspend(() => {
-    const problems = [...duplicates(entries), ...twins(entries), ...entries.flatMap(({ tool }) => problemsOf(tool))]
+    const problems = Assembly.problemsIn(entries)
     return problems.length > 0 ? Effect.fail(new RegistryError({ problems })) : Effect.succeed(build(entries))
   })
-
-const duplicates = (entries: ReadonlyArray<Answer.Entry>): ReadonlyArray<string> => {
-  const names = entries.map(({ tool }) => tool.name)
-  const twice = new Set(names.filter((name, at) => names.indexOf(name) !== at))
-  return twice.size === 0 ? [] : [`duplicate tool names: ${Array.from(twice).sort().join(", ")}`]
-}
-
-/** Classes of slots that share an id, among everything that the handlers may need. */
-const twins = (entries: ReadonlyArray<Answer.Entry>): ReadonlyArray<string> => {
-  const byId = new Map<string, Set<unknown>>()
-  for (const { environment } of entries) {
-    for (const [, service] of environment.services) {
-      const slots = Context.slotsOf(service)
-      if (slots !== undefined) byId.set(slots.id, (byId.get(slots.id) ?? new Set()).add(slots))
-    }
-  }
-  return Array.from(byId).filter(([, classes]) => classes.size > 1).map(([id]) =>
-    `two classes of slots have the id ${JSON.stringify(id)}: give each its own`
-  )
-}
-
-const legalName = /^[a-zA-Z0-9_-]{1,64}$/
-
-const problemsOf = (tool: WireTool.Any): ReadonlyArray<string> => {
-  const owner = `tool ${JSON.stringify(tool.name)}`
-  const found = Tool.isTool(tool) ? [...tool[Callable.TypeId].problems] : []
-  if (!legalName.test(tool.name)) found.push("a name is 1 to 64 of the characters a-z, A-Z, 0-9, _ and -")
-  if (tool.needsApproval !== undefined && tool.needsApproval !== false) {
-    found.push("it needs approval, and nothing here can ask for it yet")
-  }
-  if (tool.toModelOutput !== undefined) found.push("its toModelOutput is not used yet")
-  if (WireTool.isProviderDefined(tool)) found.push("tools that a provider defines are not taken yet")
-  else {
-    const schema = Result.try(() => Tool.schema(tool).input_schema)
-    if (Result.isFailure(schema)) found.push(`its input has no JSON Schema: ${String(schema.failure)}`)
-    else if (schema.success.type !== "object") found.push("its input must be an object at the root")
-  }
-  return found.map((problem) => `${owner}: ${problem}`)
-}
 
 const build = (unsorted: ReadonlyArray<Answer.Entry>): Registry => {
   const entries = unsorted.toSorted((a, b) => a.tool.name < b.tool.name ? -1 : 1)
   const byName = new Map(entries.map((entry) => [entry.tool.name, entry]))
   const names = entries.map(({ tool }) => tool.name)
   const selected = new WeakMap<Selection, Effect.Effect<Registry, RegistryError>>()
+  const timed = new WeakMap<Duration.Duration, Registry>()
   const get = (name: string) => byName.get(name)?.tool
   const ofTool = <A>(f: (tool: WireTool.Any) => A) => (name: string): A | undefined => {
     const tool = get(name)
@@ -285,7 +357,11 @@ const build = (unsorted: ReadonlyArray<Answer.Entry>): Registry => {
     table: Tool.table(entries.map(({ tool }) => tool)),
     get,
     meta: ofTool(metaOf),
-    isSerial: ofTool(Tool.isSerial),
+    isSerial: (name) => byName.get(name)?.isSerial,
+    isReturnDirect: (name) => byName.get(name)?.isReturnDirect,
+    timeout: (name) => byName.get(name)?.declared.timeout,
+    effectiveTimeout: (name) => byName.get(name)?.plan?.timeout,
+    retryPolicy: (name) => byName.get(name)?.declared.retry,
     schemas: (selection = {}) =>
       entries.filter(({ tool }) => isSelected(tool, selection)).map(({ tool }) => Tool.schema(tool)),
     select: (selection) => {
@@ -293,9 +369,17 @@ const build = (unsorted: ReadonlyArray<Answer.Entry>): Registry => {
       selected.set(selection, known)
       return known
     },
+    within: (timeout) => {
+      const known = timed.get(timeout) ??
+        build(entries.map((entry) => Assembly.planned({ ...entry, fallbackTimeout: timeout })))
+      timed.set(timeout, known)
+      return known
+    },
     answer: (call, scope) => {
       const entry = byName.get(call.name)
-      return entry === undefined ? Answer.unknownTool(call, names, scope) : Answer.answer(entry, call, scope)
+      return entry === undefined
+        ? Answer.unrun(scope, Outcome.unknownTool(call.name, names))
+        : Answer.answer(entry, call, scope)
     },
     [EntriesKey]: entries
   }
@@ -315,7 +399,7 @@ const selectFrom = (
   return missing.length > 0
     ? Effect.fail(
       new RegistryError({
-        problems: [`no tools are named ${missing.join(", ")}; there are: ${Answer.listed(Array.from(byName.keys()))}`]
+        problems: [`no tools are named ${missing.join(", ")}; there are: ${Outcome.listed(Array.from(byName.keys()))}`]
       })
     )
     : Effect.succeed(build(entries.filter(({ tool }) => isSelected(tool, selection))))

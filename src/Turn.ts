@@ -32,7 +32,9 @@ export type Call = typeof Call.Type
 
 /**
  * The call that a model asked for. `params` are its arguments: text as the model wrote it, or what a provider made of
- * it. Empty arguments are read as `{}`, which is recorded; text that is not JSON leaves the call without `input`.
+ * it. Empty arguments are read as `{}`, a code fence and a second encoding are taken off, and integers that no number
+ * holds are kept as text; each is recorded, and none is done where the answer was cut off. Text that is not JSON, or too
+ * much, leaves the call without `input`.
  *
  * **Example** (Arguments as text)
  *
@@ -45,11 +47,10 @@ export type Call = typeof Call.Type
  * @category constructors
  * @since 0.1.0
  */
-export const call = (asked: { readonly id: string; readonly name: string; readonly params: unknown }): Call => ({
-  id: asked.id,
-  name: asked.name,
-  ...Arguments.parse(asked.params)
-})
+export const call = (
+  asked: { readonly id: string; readonly name: string; readonly params: unknown },
+  options?: { readonly isCutOff?: boolean }
+): Call => ({ id: asked.id, name: asked.name, ...Arguments.parse(asked.params, options) })
 
 /**
  * A write as data: the class of slots, and its values as JSON.
@@ -101,16 +102,21 @@ export const FailureKind = Schema.Literals([
 export const FailureClass = Schema.Literals(["semantic", "transient", "environment", "policy"])
 
 /**
- * The call ran: its result as JSON data, and what it wrote.
+ * The call ran: its result as JSON data, and what it wrote. `parts` are the texts and files that the model is to see in
+ * the place of the value, where its provider takes them.
  *
  * @category outcomes
  * @since 0.1.0
  */
-export const Success = Schema.TaggedStruct("Success", { value: Schema.Unknown, writes: Schema.Array(Write) })
+export const Success = Schema.TaggedStruct("Success", {
+  value: Schema.Unknown,
+  writes: Schema.Array(Write),
+  parts: Schema.optionalKey(Schema.Array(Schema.Unknown))
+})
 
 /**
  * The call did not run, or ran and failed. `message` is what the model is told; `errorId` finds the cause in the log
- * where the model is told nothing more.
+ * where the model is told nothing more. `stillRunning` says of a timeout whether its work may go on.
  *
  * @category outcomes
  * @since 0.1.0
@@ -120,7 +126,8 @@ export const Failure = Schema.TaggedStruct("Failure", {
   class: FailureClass,
   message: Schema.String,
   issues: Schema.optionalKey(Schema.Array(Issue)),
-  errorId: Schema.optionalKey(Schema.String)
+  errorId: Schema.optionalKey(Schema.String),
+  stillRunning: Schema.optionalKey(Schema.Boolean)
 })
 
 /**

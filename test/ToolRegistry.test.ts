@@ -78,11 +78,11 @@ describe("assembly", () => {
   it.effect("SPEC-21 refuses an option that it does not have, and does not ignore it", () =>
     Effect.gen(function*() {
       const tool = Tool.make("t", {
-        retry: true,
+        retries: 2,
         handler: () => Effect.succeed("")
       } as { readonly handler: () => Effect.Effect<string> })
       const [problem = ""] = yield* problems(Registry.layer(tool))
-      assert.match(problem, /^tool "t": unknown option "retry"; known: description, input, output,/)
+      assert.match(problem, /^tool "t": unknown option "retries"; known: description, input, output,/)
     }))
 
   it.effect("ARG-13 takes a tool that is called __proto__ under that name", () =>

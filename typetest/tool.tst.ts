@@ -80,8 +80,104 @@ describe("a tool", () => {
   })
 
   it("is refused with an option that does not exist", () => {
-    // @ts-expect-error 'retry' does not exist in type
-    Tool.make("t", { retry: true, handler: () => Effect.succeed("") })
+    // @ts-expect-error 'retries' does not exist in type
+    Tool.make("t", { retries: 2, handler: () => Effect.succeed("") })
+  })
+
+  it("has a conflict key of its own input, as an option and as a combinator", () => {
+    Tool.make("t", {
+      input: { path: Schema.String, lines: Schema.Int },
+      conflictKey: (input) => {
+        expect(input).type.toBe<{ readonly path: string; readonly lines: number }>()
+        return input.path
+      },
+      handler: () => Effect.succeed("")
+    })
+    Tool.make("t", {
+      input: { path: Schema.String },
+      // @ts-expect-error Property 'file' does not exist on type
+      conflictKey: ({ file }) => file,
+      handler: () => Effect.succeed("")
+    })
+    Tool.make("t", {
+      input: { lines: Schema.Int },
+      // @ts-expect-error Type 'number' is not assignable to type 'string'
+      conflictKey: ({ lines }) => lines,
+      handler: () => Effect.succeed("")
+    })
+    expect(weather.pipe(Tool.conflictKey(({ city, unit }) => `${city} ${unit}`))).type.toBe<typeof weather>()
+    expect(Tool.conflictKey(weather, ({ city }) => city)).type.toBe<typeof weather>()
+    // @ts-expect-error Property 'town' does not exist on type
+    weather.pipe(Tool.conflictKey(({ town }) => town))
+    // @ts-expect-error Property 'town' does not exist on type
+    Tool.conflictKey(weather, ({ town }) => town)
+    const theirs = WireTool.make("theirs", { parameters: Schema.Struct({ path: Schema.String }) })
+    expect(Tool.conflictKey(theirs, ({ path }) => path)).type.toBe<typeof theirs>()
+    // @ts-expect-error Property 'town' does not exist on type
+    Tool.conflictKey(theirs, ({ town }) => town)
+    expect(Tool.conflictKeyOf(weather)).type.toBe<
+      | ((input: { readonly city: string; readonly days?: number; readonly unit: "c" | "f" }) => string)
+      | undefined
+    >()
+  })
+
+  it("keeps its type through every option with a value of its own, and refuses other values", () => {
+    expect(
+      weather.pipe(
+        Tool.timeout("5 seconds"),
+        Tool.retry(true),
+        Tool.concurrency(2),
+        Tool.returnDirect(true),
+        Tool.maxResultSize(100)
+      )
+    ).type.toBe<typeof weather>()
+    expect(Tool.timeout(weather, 2.7)).type.toBe<typeof weather>()
+    // @ts-expect-error Argument of type '"5s"' is not assignable to parameter of type 'Input'
+    Tool.timeout(weather, "5s")
+    // @ts-expect-error Argument of type '-1' is not assignable to parameter of type
+    Tool.retry(weather, -1)
+  })
+
+  it("may have the body of a foreign promise, which fails with nothing or with what `catch` gives", () => {
+    expect(Tool.promise(() => Promise.resolve(1))).type.toBe<Effect.Effect<number>>()
+    expect(Tool.promise(async (signal) => signal.aborted)).type.toBe<Effect.Effect<boolean>>()
+    expect(
+      Tool.promise({
+        try: (signal: AbortSignal) => Promise.resolve(signal.aborted),
+        catch: () => new Down({ why: "" })
+      })
+    ).type.toBe<Effect.Effect<boolean, Down>>()
+    expect(
+      Tool.promise({ try: () => Promise.resolve("x"), catch: (error) => `${typeof error}` })
+    ).type.toBe<Effect.Effect<string, string>>()
+    Tool.make("t", {
+      failure: Down,
+      handler: () => Tool.promise({ try: async () => "", catch: () => new Down({ why: "" }) })
+    })
+    Tool.make("t", {
+      // @ts-expect-error Type 'Down' is not assignable to type 'never'
+      handler: () => Tool.promise({ try: async () => "", catch: () => new Down({ why: "" }) })
+    })
+  })
+
+  it("says whom a failure is for by a word or by the failure, whose type it knows", () => {
+    expect(Down.pipe(Tool.failureClass("transient"))).type.toBe<(typeof Down)["Rebuild"]>()
+    Down.pipe(
+      Tool.failureClass((failure) => {
+        expect(failure).type.toBe<Down>()
+        return "environment"
+      })
+    )
+    Tool.failureClass(Schema.Struct({ status: Schema.Int }), ({ status }) => status >= 500 ? "transient" : "semantic")
+    // @ts-expect-error Property 'status' does not exist on type 'Down'
+    Tool.failureClass(Down, ({ status }) => status > 0 ? "transient" : "semantic")
+    // @ts-expect-error Argument of type '"later"' is not assignable to parameter of type
+    Tool.failureClass(Down, "later")
+    const tool = Tool.make("t", {
+      failure: Down.pipe(Tool.failureClass("transient")),
+      handler: () => Effect.fail(new Down({ why: "" }))
+    })
+    expect<Tool.Failure<typeof tool>>().type.toBe<Down>()
   })
 
   it("goes into a toolkit of effect/ai with its types", () => {
@@ -123,6 +219,15 @@ describe("a cell", () => {
 
 describe("a registry", () => {
   const registry = ToolRegistry.layer(weather, now)
+
+  it("of tools whose needs were forgotten needs anything, so that it does not run unprovided", () => {
+    const wide: ReadonlyArray<Tool.Any> = [weather, now]
+    const layer = ToolRegistry.layer(...wide)
+    expect(layer).type.toBe<Layer.Layer<ToolRegistry.ToolRegistry, ToolRegistry.RegistryError, unknown>>()
+    // @ts-expect-error Type 'unknown' is not assignable to type 'never'
+    Effect.runPromise(Effect.scoped(Layer.build(layer)))
+    expect<Tool.Services<Tool.Any>>().type.toBe<unknown>()
+  })
 
   it("needs what its handlers need", () => {
     expect(registry).type.toBe<Layer.Layer<ToolRegistry.ToolRegistry, ToolRegistry.RegistryError, Trip | Db>>()

@@ -1,204 +1,305 @@
 /**
  * What becomes of a call? It is decoded, run and encoded, and has exactly one outcome whatever happens on the way.
  *
- * Who can repair a mistake decides where it goes: what the model can put right is told to it in full, what it cannot is
- * an opaque line, and only an interruption of the caller is no outcome.
+ * Arguments that do not decode are read once more as what the schema says they were meant to be. Only an interruption of
+ * the caller is no outcome.
  */
 import type * as WireTool from "effect/ai/Tool"
 import * as Cause from "effect/Cause"
 import * as Services from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Issue from "effect/SchemaIssue"
 import * as Context from "../Context.ts"
+import * as Tool from "../Tool.ts"
 import type * as Turn from "../Turn.ts"
 import * as Arguments from "./arguments.ts"
+import * as Attempt from "./attempt.ts"
+import * as Callable from "./callable.ts"
 import * as Codec from "./codec.ts"
 import type * as Environment from "./environment.ts"
+import type * as Explain from "./explain.ts"
+import * as FailureClass from "./failureClass.ts"
+import { type Body, Refusal } from "./guard.ts"
+import * as Outcome from "./outcome.ts"
+import * as Repair from "./repair.ts"
+import * as Results from "./results.ts"
 import * as Text from "./text.ts"
+
+/** A call as those around it see it: its arguments are decoded and fit. */
+export interface Asked {
+  readonly id: string
+  readonly name: string
+  readonly input: unknown
+  readonly tool: WireTool.Any
+}
+
+/** What stands around every call of a tool, and where it runs. */
+export interface Around {
+  readonly wrap: (call: Asked, next: Effect.Effect<Turn.Outcome>) => Effect.Effect<Turn.Outcome, never, unknown>
+  readonly environment: Environment.Environment
+}
 
 /** A tool with what it takes to answer a call of it. */
 export interface Entry {
   readonly tool: WireTool.Any
-  readonly run: (input: unknown, callId: string) => Effect.Effect<unknown, unknown, unknown>
+  readonly run: (input: unknown, callId: string) => Body
   readonly environment: Environment.Environment
+  /** Outermost first. */
+  readonly around: ReadonlyArray<Around>
+  /** What its options come to. */
+  readonly declared: Attempt.Plan
+  /** What an agent or the registry says for tools that do not say it themselves. */
+  readonly fallbackTimeout: Duration.Duration | undefined
+  /** How its body is tried, with the timeout that holds; nothing where it is just run. */
+  readonly plan: Attempt.Plan | undefined
+  readonly maxResultSize: number | undefined
+  readonly isSerial: boolean
+  readonly isReturnDirect: boolean
 }
 
-/** Names for a sentence. */
-export const listed = (names: ReadonlyArray<string>): string => names.length === 0 ? "none" : names.join(", ")
+/** A call on its way: how far it came, and what it has so far. */
+interface Way {
+  readonly entry: Entry
+  readonly call: Turn.Call
+  readonly scope: Context.CallScope
+  stage: "input" | "body" | "output" | "around"
+  input: unknown
+  value: unknown
+  parts: ReadonlyArray<unknown> | undefined
+  writes: ReadonlyArray<Context.Write>
+  outcome: Turn.Outcome | undefined
+}
 
-const failure = (
-  kind: Turn.Failure["kind"],
-  message: string,
-  more: Partial<Pick<Turn.Failure, "issues" | "errorId">> = {}
-): Turn.Failure => ({ _tag: "Failure", kind, class: "semantic", message, ...more })
+const noWrites: ReadonlyArray<Context.Write> = []
 
-const closing = (scope: Context.CallScope, outcome: Turn.Outcome): Effect.Effect<Turn.Outcome> => {
+/** Closes a call that has its outcome without being run. */
+export const unrun = (scope: Context.CallScope, outcome: Turn.Outcome): Effect.Effect<Turn.Outcome> => {
   scope.open = false
   return Effect.succeed(outcome)
-}
-
-/** Answers a call of a tool that is not there with the names of those that are. */
-export const unknownTool = (
-  call: Turn.Call,
-  names: ReadonlyArray<string>,
-  scope: Context.CallScope
-): Effect.Effect<Turn.Outcome> => {
-  const name = JSON.stringify(Text.excerpt(call.name))
-  return closing(scope, failure("unknown-tool", `There is no tool named ${name}. The tools are: ${listed(names)}.`))
-}
-
-/** How far a call came, and what its body gave. */
-interface Progress {
-  stage: "input" | "body" | "output"
-  value: unknown
 }
 
 /** Answers a call of this tool. */
 export const answer = (entry: Entry, call: Turn.Call, scope: Context.CallScope): Effect.Effect<Turn.Outcome> => {
   if (!Object.hasOwn(call, "input")) {
-    const raw = JSON.stringify(Text.excerpt(call.raw ?? "", 200))
-    return closing(scope, failure("invalid-json", `The arguments are not valid JSON: ${raw}. Send one JSON object.`))
+    const raw = call.raw ?? ""
+    const tooMuch = Arguments.tooMuch(raw)
+    return unrun(
+      scope,
+      tooMuch === undefined ? Outcome.invalidJson(raw) : Outcome.failure("invalid-input", `${tooMuch} Send less.`)
+    )
   }
   if (!Arguments.isObject(call.input)) {
     const message = `Expected one object of arguments, got ${Text.describe(call.input)}`
-    return closing(scope, misfit([{ path: "", message }]))
+    return unrun(scope, Outcome.misfit([{ path: "", message }]))
   }
-  const progress: Progress = { stage: "input", value: undefined }
+  const way: Way = {
+    entry,
+    call,
+    scope,
+    stage: "input",
+    input: call.input,
+    value: undefined,
+    parts: undefined,
+    writes: noWrites,
+    outcome: undefined
+  }
   return Effect.matchCauseEffect(
     Effect.updateContext(
-      Effect.suspend(() => path(entry, call, scope, progress)),
+      Effect.suspend(() => path(way)),
       (running: Services.Context<never>) => Services.add(entry.environment(running), Context.CurrentCall, scope)
     ),
     {
-      onSuccess: (encoded) => Effect.succeed(success(scope, encoded)),
-      onFailure: (cause) => failed(entry, call, scope, progress, cause)
+      onSuccess: (encoded) => Effect.succeed(closed(way, way.outcome ?? success(way, encoded))),
+      onFailure: (cause) => Effect.map(failed(way, cause), (outcome) => closed(way, outcome))
     }
   )
 }
 
+// What a call wrote is what its last run wrote, and what those around it did.
+const closed = ({ scope, writes: own }: Way, outcome: Turn.Outcome): Turn.Outcome => {
+  scope.open = false
+  if (outcome._tag !== "Success" || scope.writes.length + own.length + outcome.writes.length === 0) return outcome
+  if (own.length > 0) scope.writes.unshift(...own)
+  const writes = scope.writes.map(({ encoded, slots }) => ({ slots: slots.id, values: encoded }))
+  return { ...outcome, writes }
+}
+
 /** In, through the body, and out. What schemas and handler need was captured with the registry. */
-const path = (entry: Entry, call: Turn.Call, scope: Context.CallScope, progress: Progress) =>
-  next(Codec.jsonCodec(entry.tool.parametersSchema).decode(call.input), (input) => {
-    progress.stage = "body"
-    const body = entry.run(input, call.id)
-    if (!Effect.isEffect(body)) return Effect.die(new Error("the handler did not give an Effect"))
-    return Effect.flatMap(body, (value) => {
-      scope.open = false
-      progress.stage = "output"
-      progress.value = value
-      return Codec.jsonCodec(entry.tool.successSchema).encode(value)
-    })
+const path = (way: Way) =>
+  next(decode(way), (input) => {
+    way.stage = "body"
+    return way.entry.around.length === 0 ? served(way, input) : surrounded(way, input)
   }) as Effect.Effect<unknown, unknown>
 
 // A codec that needs nothing is done at once; going on from its result costs no step of the runtime.
-const next = (
-  effect: Effect.Effect<unknown, unknown, unknown>,
-  f: (value: unknown) => Effect.Effect<unknown, unknown, unknown>
-): Effect.Effect<unknown, unknown, unknown> =>
+const next = (effect: Body, f: (value: unknown) => Body): Body =>
   Exit.isExit(effect) && Exit.isSuccess(effect) ? f(effect.value) : Effect.flatMap(effect, f)
 
-const success = (scope: Context.CallScope, value: unknown): Turn.Outcome => ({
-  _tag: "Success",
-  value: value === undefined ? null : value,
-  writes: scope.writes.map(({ encoded, slots }) => ({ slots: slots.id, values: encoded }))
-})
+const decode = (way: Way): Body => {
+  const { call, entry, scope } = way
+  const codec = Codec.jsonCodec(entry.tool.parametersSchema)
+  const decoded = codec.decode(call.input)
+  if (Exit.isExit(decoded) && Exit.isSuccess(decoded)) return decoded
+  return Effect.catchIf(decoded, Issue.isIssue, (issue) => {
+    const repaired = Repair.repair(Tool.schema(entry.tool).input_schema, call.input)
+    if (repaired === undefined) return Effect.fail(issue)
+    way.input = repaired.input
+    return Effect.map(codec.decode(repaired.input), (input) => {
+      scope.repaired = { input: repaired.input, repairs: [...call.repairs, ...repaired.repairs] }
+      return input
+    })
+  })
+}
 
-const failed = (
-  entry: Entry,
-  call: Turn.Call,
-  scope: Context.CallScope,
-  { stage, value }: Progress,
-  cause: Cause.Cause<unknown>
-): Effect.Effect<Turn.Outcome> => {
-  scope.open = false
-  if (Cause.hasInterruptsOnly(cause)) return interrupted(cause as Cause.Cause<never>)
+const served = (way: Way, input: unknown): Body => {
+  const { call, entry, scope } = way
+  const { plan } = entry
+  const body = plan === undefined
+    ? bodyOf(entry, input, call.id)
+    : Attempt.run(plan, input, Effect.suspend(() => bodyOf(entry, input, call.id)), scope, way)
+  if (plan === undefined) scope.attempts = 1
+  return Effect.flatMap(body, (value) => {
+    if (plan === undefined) scope.open = false
+    way.stage = "output"
+    way.value = value
+    const encoded = Codec.jsonCodec(Results.open(entry.tool.successSchema)).encode(value)
+    const { toModelOutput } = entry.tool
+    return toModelOutput === undefined ? encoded : Effect.tap(encoded, () =>
+      Effect.sync(() => {
+        way.stage = "around"
+        way.parts = toModelOutput(value).map(Text.wellFormed)
+      }))
+  })
+}
+
+const bodyOf = (entry: Entry, input: unknown, callId: string): Body => {
+  const body = entry.run(input, callId)
+  return Effect.isEffect(body) ? body : Effect.die(new Error("the handler did not give an Effect"))
+}
+
+const surrounded = (way: Way, input: unknown): Body => {
+  const { call, entry } = way
+  const asked: Asked = { id: call.id, name: call.name, input, tool: entry.tool }
+  const innermost = Effect.suspend(() => {
+    way.stage = "body"
+    way.writes = []
+    return Effect.matchCauseEffect(
+      Effect.updateContext(served(way, input) as Effect.Effect<unknown, unknown>, entry.environment), // see `path`
+      {
+        onSuccess: (encoded) => Effect.succeed(success(way, encoded)),
+        onFailure: (cause) => failed(way, cause)
+      }
+    )
+  })
+  const whole = entry.around.reduceRight<Effect.Effect<Turn.Outcome>>(
+    (inner, { environment, wrap }) =>
+      Effect.updateContext(
+        Effect.suspend(() => wrap(asked, Effect.tap(inner, () => around(way)))) as Effect.Effect<Turn.Outcome>,
+        environment
+      ),
+    innermost
+  )
+  return Effect.map(Effect.andThen(around(way), whole), (outcome) => {
+    way.outcome = outcome
+  })
+}
+
+const around = (way: Way): Effect.Effect<void> =>
+  Effect.sync(() => {
+    way.stage = "around"
+  })
+
+const success = ({ entry, parts }: Way, encoded: unknown): Turn.Outcome => {
+  const value = encoded === undefined ? null : encoded
+  const outcome: Turn.Outcome = {
+    _tag: "Success",
+    value: entry.maxResultSize === undefined ? value : Outcome.cut(value, entry.maxResultSize),
+    writes: []
+  }
+  return parts === undefined ? outcome : { ...outcome, parts }
+}
+
+const failed = (way: Way, cause: Cause.Cause<unknown>): Effect.Effect<Turn.Outcome> => {
+  const { call, entry, scope } = way
+  if (Cause.hasInterruptsOnly(cause)) return interrupted(scope, cause as Cause.Cause<never>)
   const error = Result.getOrUndefined(Cause.findError(cause))
-  switch (stage) {
+  if (error instanceof Attempt.TimedOut) return Effect.succeed(Outcome.timedOut(error))
+  if (error instanceof Refusal) return Effect.succeed(Outcome.refused(error.message))
+  switch (way.stage) {
     case "input":
       return Issue.isIssue(error)
-        ? refused(entry, call, scope)
-        : opaque(call, scope, "invalid-input", "could not read its arguments", cause)
+        ? explained(way)
+        : Outcome.opaque(call, scope, "invalid-input", "could not read its arguments", cause)
     case "body":
       return error === undefined && !Cause.hasFails(cause)
-        ? opaque(call, scope, "defect", "failed", cause)
-        : declared(entry, call, scope, error, cause)
+        ? Outcome.opaque(call, scope, "defect", "failed", cause)
+        : declared(way, error, cause)
     case "output":
       // Nothing has no JSON, also where a schema of anything allows it.
-      return value === undefined && Schema.is(entry.tool.successSchema)(undefined)
-        ? Effect.succeed(success(scope, null))
-        : opaque(call, scope, "invalid-output", "gave a result that it does not declare", cause)
+      return way.value === undefined && Schema.is(entry.tool.successSchema)(undefined)
+        ? Effect.succeed(success(way, null))
+        : Outcome.opaque(call, scope, "invalid-output", "gave a result that it does not declare", cause)
+    case "around":
+      return Outcome.opaque(call, scope, "defect", "failed", cause)
   }
 }
 
-const misfit = (issues: ReadonlyArray<Codec.PathIssue>): Turn.Failure => {
-  const lines = Codec.lines(issues).map((line) => `- ${line}`).join("\n")
-  return failure("invalid-input", `The arguments do not fit:\n${lines}\nCorrect them and call again.`, { issues })
-}
-
-const refused = (entry: Entry, call: Turn.Call, scope: Context.CallScope): Effect.Effect<Turn.Outcome> =>
+const explained = ({ call, entry, input, scope }: Way): Effect.Effect<Turn.Outcome> =>
   Effect.matchCauseEffect(
     Effect.updateContext(
-      Effect.suspend(() => Codec.jsonCodec(entry.tool.parametersSchema).explain(call.input)) as Effect.Effect<
-        ReadonlyArray<Codec.PathIssue>
+      Effect.suspend(() => Codec.jsonCodec(entry.tool.parametersSchema).explain(input)) as Effect.Effect<
+        ReadonlyArray<Explain.PathIssue>
       >,
       entry.environment
     ),
     {
-      onSuccess: (issues) => Effect.succeed<Turn.Outcome>(misfit(issues)),
-      onFailure: (cause) => opaque(call, scope, "invalid-input", "could not read its arguments", cause)
+      onSuccess: (issues) => Effect.succeed(Outcome.misfit(issues)),
+      onFailure: (cause) => Outcome.opaque(call, scope, "invalid-input", "could not read its arguments", cause)
     }
   )
 
 /** A failure that the tool declares reaches the model in full; one that it does not is opaque. */
 const declared = (
-  entry: Entry,
-  call: Turn.Call,
-  scope: Context.CallScope,
+  { call, entry, scope }: Way,
   error: unknown,
   cause: Cause.Cause<unknown>
-): Effect.Effect<Turn.Outcome> =>
-  Effect.matchCauseEffect(
+): Effect.Effect<Turn.Outcome> => {
+  const failureClass = classOf(entry.tool, error)
+  return Effect.matchCauseEffect(
     Effect.updateContext(
-      Effect.suspend(() => Codec.jsonCodec(entry.tool.failureSchema).encode(error)) as Effect.Effect<unknown, unknown>,
+      Effect.suspend(() => Codec.jsonCodec(Results.open(entry.tool.failureSchema)).encode(error)) as Effect.Effect<
+        unknown,
+        unknown
+      >,
       entry.environment
     ),
     {
-      onSuccess: (failing) => Effect.succeed<Turn.Outcome>(failure("failure", inFull(failing))),
-      onFailure: () => opaque(call, scope, "failure", "failed", cause)
+      onSuccess: (failing) => Effect.succeed(Outcome.declared(failing, failureClass)),
+      onFailure: () =>
+        Outcome.opaque(call, scope, "failure", "failed", cause, failureClass === "policy" ? "semantic" : failureClass)
     }
   )
+}
+
+/** The class of a failure of this tool. */
+export const classOf = (tool: WireTool.Any, error: unknown): FailureClass.FailureClass => {
+  const schema = Tool.isTool(tool) ? tool[Callable.TypeId].failure : tool.failureSchema
+  return Result.getOrElse(Result.try(() => FailureClass.of(schema, error)), () => "semantic" as const)
+}
 
 // An interruption may be the caller's, who must be left to end, or of the tool's own making, which is an outcome. An
 // interruptible region inside an uninterruptible one fails at once in the first case.
-const interrupted = (cause: Cause.Cause<never>): Effect.Effect<Turn.Outcome> =>
+const interrupted = (scope: Context.CallScope, cause: Cause.Cause<never>): Effect.Effect<Turn.Outcome> =>
   Effect.matchCauseEffect(Effect.uninterruptible(Effect.interruptible(Effect.void)), {
     onFailure: () => Effect.failCause(cause),
     onSuccess: () =>
-      Effect.succeed<Turn.Outcome>({ _tag: "Interrupted", stillRunning: false, reason: "the tool interrupted itself" })
-  })
-
-const inFull = (failing: unknown): string => {
-  const text = typeof failing === "string" ? failing : JSON.stringify(failing)
-  return text === undefined || /^(null|\{\}|\s*)$/.test(text) ? "The tool failed and did not say why." : text
-}
-
-// What the model is not told goes to the log, under an id that both carry.
-const opaque = (
-  call: Turn.Call,
-  scope: Context.CallScope,
-  kind: Turn.Failure["kind"],
-  what: string,
-  cause: Cause.Cause<unknown>
-): Effect.Effect<Turn.Outcome> =>
-  Effect.gen(function*() {
-    const errorId = scope.id === "" ? (yield* Random.nextIntBetween(0, 2 ** 48)).toString(36) : scope.id
-    yield* Effect.logError(`tool ${JSON.stringify(call.name)} ${what}`, cause).pipe(
-      Effect.annotateLogs({ errorId, callId: call.id })
-    )
-    const advice = kind === "invalid-input" ? "Send simpler ones." : "Its arguments are not to blame."
-    return failure(kind, `The tool ${what} (error id ${errorId}). ${advice}`, { errorId })
+      Effect.succeed<Turn.Outcome>({
+        _tag: "Interrupted",
+        stillRunning: scope.stillRunning,
+        reason: "the tool interrupted itself"
+      })
   })

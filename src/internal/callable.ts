@@ -28,6 +28,8 @@ export interface Declaration {
   readonly handler: (input: unknown) => Effect.Effect<unknown, unknown, unknown>
   /** What is wrong with the declaration; a registry refuses the tool and lists it. */
   readonly problems: ReadonlyArray<string>
+  /** What is advertised in the place of the input's own JSON Schema. */
+  readonly advertised?: JsonSchema.JsonSchema | undefined
 }
 
 /** The own properties of a tool; `build` puts them on a function. */
@@ -53,6 +55,18 @@ const rebuild = (self: AnyTool, changes: Record<string, unknown>): AnyTool => {
   const shape: Record<PropertyKey, unknown> = {}
   for (const key of Object.keys(self)) shape[key] = Reflect.get(self, key)
   return build({ ...shape, ...changes } as Shape) // the same properties, some of them replaced
+}
+
+/** The same tool, which advertises this JSON Schema as it stands and has these problems more. */
+export const advertiseAs = <T extends AnyTool>(
+  self: T,
+  advertised: JsonSchema.JsonSchema,
+  problems: ReadonlyArray<string>
+): T => {
+  const declaration = self[TypeId]
+  return rebuild(self, {
+    [TypeId]: { ...declaration, advertised, problems: [...declaration.problems, ...problems] }
+  }) as T // the same tool, with the same types
 }
 
 /** The same tool under another name. */

@@ -4,15 +4,10 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
-import * as Issue from "effect/SchemaIssue"
+import type * as Issue from "effect/SchemaIssue"
 import * as Parser from "effect/SchemaParser"
-import * as Text from "./text.ts"
-
-/** What is wrong with one place of a value. */
-export interface PathIssue {
-  readonly path: string
-  readonly message: string
-}
+import * as Explain from "./explain.ts"
+import * as Results from "./results.ts"
 
 /**
  * A schema's JSON codec. Both directions give an Effect that is already an `Exit` when the schema needs neither
@@ -22,8 +17,8 @@ export interface PathIssue {
 export interface Codec {
   readonly decode: (input: unknown) => Effect.Effect<unknown, Issue.Issue, unknown>
   readonly encode: (value: unknown) => Effect.Effect<unknown, Issue.Issue, unknown>
-  /** Every issue of an input that does not decode, one a place. */
-  readonly explain: (input: unknown) => Effect.Effect<ReadonlyArray<PathIssue>, never, unknown>
+  /** The issues of an input that does not decode, one a place, and no more of them than anybody reads. */
+  readonly explain: (input: unknown) => Effect.Effect<ReadonlyArray<Explain.PathIssue>, never, unknown>
 }
 
 const compiled = new WeakMap<Schema.Constraint, Codec>()
@@ -38,10 +33,10 @@ export const jsonCodec = (schema: Schema.Constraint): Codec => {
   const shares = passesThrough(json.ast, new Set())
   const codec: Codec = {
     decode: shares ? (input) => decode(structuredClone(input)) : decode,
-    encode: shares ? (value) => Effect.map(encode(value), (encoded) => structuredClone(encoded)) : encode,
+    encode: shares ? (value) => Effect.map(encode(value), Results.toJson) : encode,
     explain: (input) =>
       Effect.match(decode(input, { errors: "all" }), {
-        onFailure: (issue) => toPathIssues(issue, input),
+        onFailure: (issue) => Explain.explain(issue, { ast: json.ast, input }),
         onSuccess: () => []
       })
   }
@@ -68,46 +63,3 @@ const passesThrough = (ast: AST.AST, seen: Set<AST.AST>): boolean => {
     (AST.isDeclaration(ast) && ast.encoding === undefined) ||
     [...parts, ...(ast.encoding ?? []).map(({ to }) => to)].some((part) => passesThrough(part, seen))
 }
-
-const format = Issue.makeFormatterStandardSchemaV1()
-
-const toPathIssues = (issue: Issue.Issue, input: unknown): ReadonlyArray<PathIssue> => {
-  const seen = new Set<string>()
-  return format(issue).issues.flatMap(({ message, path = [] }) => {
-    const keys = path.map((segment) => typeof segment === "object" ? segment.key : segment)
-    const issue = { path: renderPath(keys), message: `${message}${received(keys, input)}` }
-    if (seen.has(line(issue))) return []
-    seen.add(line(issue))
-    return [issue]
-  })
-}
-
-const renderPath = (keys: ReadonlyArray<PropertyKey>): string =>
-  keys.reduce<string>(
-    (path, key) => typeof key === "number" ? `${path}[${key}]` : path === "" ? String(key) : `${path}.${String(key)}`,
-    ""
-  )
-
-const received = (keys: ReadonlyArray<PropertyKey>, input: unknown): string => {
-  let value = input
-  for (const key of keys) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return ""
-    value = Reflect.get(value, key)
-  }
-  return `, got ${Text.describe(value)}`
-}
-
-/** An issue of a value that does not encode, in a few words. */
-export const describe = (issue: Issue.Issue): string =>
-  new Schema.SchemaError(issue).message.replaceAll("\n  at ", " at ")
-
-/** An issue as one line. */
-export const line = ({ message, path }: PathIssue): string => path === "" ? message : `${path}: ${message}`
-
-const most = 20
-
-/** The first issues as lines, and how many more there are. */
-export const lines = (issues: ReadonlyArray<PathIssue>): ReadonlyArray<string> =>
-  issues.length <= most
-    ? issues.map(line)
-    : [...issues.slice(0, most).map(line), `… and ${issues.length - most} more like these`]

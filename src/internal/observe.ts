@@ -121,8 +121,9 @@ export const answering = Effect.fnUntraced(function*(
       emit([{
         _tag: "CallEnd",
         turn,
-        call,
+        call: Run.callOf(place),
         outcome: Run.outcomeOf(place, "the run ended before it was run"),
+        attempts: place.scope.attempts,
         durationMs: to - from
       }]))
   yield* Effect.onInterrupt(Effect.andThen(emit([{ _tag: "CallStart", turn, call }]), answered), () => ended(last))

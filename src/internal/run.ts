@@ -24,8 +24,12 @@ export interface Place {
 }
 
 /** What became of a call: its outcome, or why it has none. */
-export const outcomeOf = ({ outcome, started }: Place, reason: string): Turn.Outcome =>
-  outcome ?? { _tag: "Interrupted", stillRunning: false, reason: started ? midway : reason }
+export const outcomeOf = ({ outcome, scope, started }: Place, reason: string): Turn.Outcome =>
+  outcome ?? { _tag: "Interrupted", stillRunning: scope.stillRunning, reason: started ? midway : reason }
+
+/** A call with what was read into its arguments. */
+export const callOf = ({ call, scope }: Place): Turn.Call =>
+  scope.repaired === undefined ? call : { ...call, ...scope.repaired }
 
 const midway = "the run ended while it ran, so whether it took effect is unknown"
 
@@ -36,6 +40,8 @@ export interface Batch {
   readonly text: string
   readonly reasoning: string
   readonly places: ReadonlyArray<Place>
+  /** Its results are the answer if all of them are good. */
+  isDirect: boolean
 }
 
 /** Everything that moves. */
@@ -88,7 +94,7 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
     else if (part.type === "reasoning") reasoning += part.text
     else if (part.type === "tool-call" && part.providerExecuted) own(part.id)
     else if (part.type === "tool-call") {
-      const call = Turn.call({ ...part, id: own(part.id) })
+      const call = Turn.call({ ...part, id: own(part.id) }, { isCutOff: reply.finish === "length" })
       const scope = Context.callScope(context, `${run.id}-${run.turns.length}-${places.length}`)
       places.push({ call, scope, started: false, outcome: undefined })
       return Prompt.makePart("tool-call", {
@@ -101,8 +107,14 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
     }
     return part
   })
-  return { reply, content, text, reasoning, places }
+  return { reply, content, text, reasoning, places, isDirect: false }
 }
+
+/** The results of a batch as an answer, where every call of it may be one and succeeded. */
+const direct = ({ isDirect, places }: Batch, outcomes: ReadonlyArray<Turn.Outcome>): string | undefined =>
+  isDirect && places.length > 0 && outcomes.every(({ _tag }) => _tag === "Success")
+    ? outcomes.map(Turn.told).map((told) => typeof told === "string" ? told : JSON.stringify(told)).join("\n")
+    : undefined
 
 /** What a settled batch changed. */
 export interface Settled {
@@ -119,21 +131,27 @@ export const settle = (run: Run, batch: Batch, reason: string): Settled => {
   const dropped: Array<{ readonly id: string; readonly error: unknown }> = []
   let context = before
   for (const place of batch.places) {
-    const { call, scope } = place
+    const { call: { id, name }, scope } = place
     const outcome = outcomeOf(place, reason)
     scope.open = false
-    calls.push(call)
+    calls.push(callOf(place))
     outcomes.push(outcome)
-    results.push({ id: call.id, name: call.name, isFailure: Turn.isError(outcome), result: Turn.told(outcome) })
+    results.push({
+      id,
+      name,
+      isFailure: Turn.isError(outcome),
+      result: Turn.told(outcome),
+      parts: outcome._tag === "Success" ? outcome.parts : undefined
+    })
     if (outcome._tag !== "Success" || scope.writes.length === 0) continue
     const folded = Result.try(() => Context.fold(context, scope.writes))
     if (Result.isSuccess(folded)) context = folded.success
-    else dropped.push({ id: call.id, error: folded.failure })
+    else dropped.push({ id, error: folded.failure })
   }
   run.context.ref.current = context
   const usage = Usage.fromResponse(batch.reply.usage)
   run.usage = Usage.add(run.usage, usage)
-  run.text = batch.text
+  run.text = direct(batch, outcomes) ?? batch.text
   if (batch.content.length > 0) run.messages.push(Prompt.makeMessage("assistant", { content: batch.content }))
   if (calls.length > 0) {
     run.messages.push(Transcript.results(results))

@@ -12,10 +12,18 @@ export interface Told {
   readonly name: string
   readonly isFailure: boolean
   readonly result: unknown
+  /** What the model is to see in the place of the result. */
+  readonly parts?: ReadonlyArray<unknown> | undefined
 }
 
-const resultPart = (told: Told): Prompt.ToolResultPart =>
-  Prompt.makePart("tool-result", { ...told, result: Text.wellFormed(told.result), providerExecuted: false })
+const resultPart = ({ id, isFailure, name, parts, result }: Told): Prompt.ToolResultPart => {
+  const told = { id, name, isFailure, result: Text.wellFormed(result), providerExecuted: false }
+  return Prompt.makePart(
+    "tool-result",
+    // They are what a tool's `toModelOutput` gave.
+    parts === undefined ? told : { ...told, modelOutput: parts as ReadonlyArray<Prompt.ToolModelOutputPart> }
+  )
+}
 
 /** The message that answers the calls of one turn. */
 export const results = (told: ReadonlyArray<Told>): Prompt.ToolMessage =>

@@ -83,7 +83,9 @@ const asking = (client: HttpClient.HttpClient, options: Options): Provider.Ask =
 }
 
 const problemOf = (base: string, headers: { readonly [name: string]: string }): string | undefined => {
-  if (!URL.canParse(base) || !/^https?:$/.test(new URL(base).protocol)) return `the base URL is no http URL: ${base}`
+  if (!URL.canParse(base) || !/^https?:$/.test(new URL(base).protocol)) {
+    return `the base URL is no http URL: ${base.replace(/^.*@/s, "<redacted>@")}`
+  }
   const illegal = Object.entries(headers).find(([, value]) => /[^\t\x20-\x7e\x80-\xff]/.test(value))
   return illegal === undefined ? undefined : `header ${illegal[0]} has characters that no header may have`
 }
@@ -127,9 +129,7 @@ const readWhole = (body: string, answer: Answer): Reading<Provider.Reply> => {
   if (json === undefined) {
     // A server may stream although it was not asked to.
     if (/^\s*(?:data|event|id|retry)?:/.test(body)) return readText(body, answer)
-    return Effect.fail(
-      errors.malformed(`an answer that is not JSON: ${JSON.stringify(body.slice(0, 100).toWellFormed())}`)
-    )
+    return Effect.fail(errors.malformed("an answer that is not JSON", body))
   }
   const error = errorOf(json)
   if (error !== undefined) return Effect.fail(errors.said(error))
@@ -217,8 +217,7 @@ const take = (events: ReadonlyArray<Sse.Event>, { errors, reader }: Answer): Tak
     if (json !== undefined) { for (const delta of reader.piece(json)) deltas.push(delta) }
     // Events of a name that the protocol does not have are not for us.
     else if (event === "message") {
-      const what = `an event that is not JSON: ${JSON.stringify(data.slice(0, 100).toWellFormed())}`
-      return { deltas, failure: errors.malformed(what), isOver: true }
+      return { deltas, failure: errors.malformed("an event that is not JSON", data), isOver: true }
     }
   }
   return { deltas, isOver: false }

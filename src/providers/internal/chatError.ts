@@ -17,8 +17,8 @@ export interface Errors {
   readonly said: (error: unknown) => AiError.AiError
   /** Of a request that got no answer, or one that broke off. */
   readonly http: (error: HttpClientError.HttpClientError) => AiError.AiError
-  /** Of an answer that is not what the protocol says. */
-  readonly malformed: (what: string) => AiError.AiError
+  /** Of an answer that is not what the protocol says; `body` is what it says instead. */
+  readonly malformed: (what: string, body?: string) => AiError.AiError
   /** Of a stream that ended before the answer did. */
   readonly endedEarly: () => AiError.AiError
   /** Of a request that cannot be sent. */
@@ -33,9 +33,10 @@ const fail = (reason: AiError.AiErrorReason) => AiError.make({ module: "OpenAiCo
 
 /** The errors of a server at a URL; `secrets` are never shown. */
 export const make = (address: string, secrets: ReadonlyArray<string>): Errors => {
+  const forms = [...new Set(secrets.flatMap(formsOf))].filter((form) => form.length > 3)
   const scrub = (words: string): string =>
     Text.excerpt(
-      secrets.filter((secret) => secret.length > 3).reduce((all, secret) => all.replaceAll(secret, "<redacted>"), words)
+      forms.reduce((all, form) => all.replaceAll(form, "<redacted>"), words)
         .replace(/\/\/[^/\s@]+@/g, "//<redacted>@"),
       500
     )
@@ -50,11 +51,22 @@ export const make = (address: string, secrets: ReadonlyArray<string>): Errors =>
       reason._tag === "TransportError" || reason._tag === "EncodeError" || reason._tag === "InvalidUrlError"
         ? network(reason._tag, causeOf(reason.cause) ?? reason.description ?? "no connection")
         : network("TransportError", "the answer broke off"),
-    malformed: (what) => fail(new AiError.InvalidResponseError({ description: scrub(what) })),
+    malformed: (what, body) => {
+      // What is cut or escaped first is no longer recognised as a secret.
+      const shown = body === undefined ? "" : `: ${JSON.stringify(Text.excerpt(scrub(body.slice(0, 5_000)), 100))}`
+      return fail(new AiError.InvalidResponseError({ description: what + shown }))
+    },
     endedEarly: () => network("TransportError", "the stream ended before the answer did"),
     unsendable: (what) => fail(new AiError.InvalidRequestError({ description: scrub(what) }))
   }
 }
+
+/** How a server may repeat a secret: as it is, without the scheme before it, or escaped as JSON. */
+const formsOf = (secret: string): ReadonlyArray<string> =>
+  [secret, secret.replace(/^(?:bearer|basic|token)\s+/i, "")].flatMap((form) => [
+    form,
+    JSON.stringify(form).slice(1, -1)
+  ])
 
 interface ServerError {
   readonly message: string
@@ -69,7 +81,9 @@ const errorIn = (body: unknown, scrub: (words: string) => string): ServerError =
   const fallback = isJson(error) && Object.keys(error).length > 0 ? JSON.stringify(error) : ""
   return {
     message: scrub(text(words) || fallback) || "no message",
-    codes: [code, type].filter((u) => (typeof u === "string" && u !== "") || typeof u === "number").map(String)
+    codes: [code, type].filter((u) => (typeof u === "string" && u !== "") || typeof u === "number").map((u) =>
+      scrub(String(u))
+    )
   }
 }
 

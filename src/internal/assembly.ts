@@ -1,0 +1,126 @@
+/**
+ * How does a declaration become an entry of a registry? What is wrong with it is said, all at once; what its options
+ * need at run time is made, once for each registry.
+ */
+import * as WireTool from "effect/ai/Tool"
+import * as Cause from "effect/Cause"
+import * as Services from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import * as Context from "../Context.ts"
+import * as Tool from "../Tool.ts"
+import * as Answer from "./answer.ts"
+import * as Attempt from "./attempt.ts"
+import * as Callable from "./callable.ts"
+import * as Guard from "./guard.ts"
+import * as Options from "./options.ts"
+
+/** A tool, its body, and where that runs. */
+export type Draft = Pick<Answer.Entry, "tool" | "run" | "environment">
+
+/** Everything that is wrong with these tools, duplicate names first. */
+export const problemsIn = (drafts: ReadonlyArray<Draft>): ReadonlyArray<string> => [
+  ...duplicates(drafts),
+  ...twins(drafts),
+  ...drafts.flatMap(({ tool }) => problemsOf(tool))
+]
+
+const duplicates = (drafts: ReadonlyArray<Draft>): ReadonlyArray<string> => {
+  const names = drafts.map(({ tool }) => tool.name)
+  const twice = new Set(names.filter((name, at) => names.indexOf(name) !== at))
+  return twice.size === 0 ? [] : [`duplicate tool names: ${Array.from(twice).sort().join(", ")}`]
+}
+
+/** Classes of slots that share an id, among everything that the handlers may need. */
+const twins = (drafts: ReadonlyArray<Draft>): ReadonlyArray<string> => {
+  const byId = new Map<string, Set<unknown>>()
+  for (const { environment } of drafts) {
+    for (const [, service] of environment.services) {
+      const slots = Context.slotsOf(service)
+      if (slots !== undefined) byId.set(slots.id, (byId.get(slots.id) ?? new Set()).add(slots))
+    }
+  }
+  return Array.from(byId).filter(([, classes]) => classes.size > 1).map(([id]) =>
+    `two classes of slots have the id ${JSON.stringify(id)}: give each its own`
+  )
+}
+
+const legalName = /^[a-zA-Z0-9_-]{1,64}$/
+
+const problemsOf = (tool: WireTool.Any): ReadonlyArray<string> => {
+  const owner = `tool ${JSON.stringify(tool.name)}`
+  const found = Tool.isTool(tool) ? [...tool[Callable.TypeId].problems] : []
+  if (!legalName.test(tool.name)) found.push("a name is 1 to 64 of the characters a-z, A-Z, 0-9, _ and -")
+  if (tool.needsApproval !== undefined && tool.needsApproval !== false) {
+    found.push("it needs approval, and nothing here can ask for it yet")
+  }
+  if (WireTool.isProviderDefined(tool)) found.push("tools that a provider defines are not taken yet")
+  else {
+    const schema = Result.try(() => Tool.schema(tool).input_schema)
+    if (Result.isFailure(schema)) found.push(`its input has no JSON Schema: ${String(schema.failure)}`)
+    else if (schema.success.type !== "object") found.push("its input must be an object at the root")
+  }
+  return [...found, ...Options.problemsOf(tool)].map((problem) => `${owner}: ${problem}`)
+}
+
+/** The entry of a tool that nothing is wrong with. What is made for it lives as long as the scope. */
+export const equip = Effect.fnUntraced(function*(
+  draft: Draft,
+  locks: Attempt.Locks
+): Effect.fn.Return<Answer.Entry, never, Scope.Scope> {
+  const { tool } = draft
+  const guards: Array<(body: Guard.Body) => Guard.Body> = []
+  for (const guard of Services.get(tool.annotations, Guard.Guards)) {
+    guards.push(yield* guard.make(tool.name, (failed) => blames(tool, failed)))
+  }
+  const most = Tool.concurrencyOf(tool)
+  return planned({
+    ...draft,
+    around: [],
+    fallbackTimeout: undefined,
+    maxResultSize: Tool.maxResultSizeOf(tool),
+    isSerial: Tool.isSerial(tool),
+    isReturnDirect: Tool.isReturnDirect(tool),
+    declared: {
+      tool: tool.name,
+      timeout: Tool.timeoutOf(tool),
+      retry: Tool.retryOf(tool),
+      isTransient: (failed) =>
+        failed instanceof Attempt.TimedOut ||
+        (!(failed instanceof Guard.Refusal) && Answer.classOf(tool, failed) === "transient"),
+      guard: guards.length === 0
+        ? undefined
+        : (body) => guards.reduceRight((guarded, guard) => guard(guarded), body),
+      permits: most === undefined ? undefined : Semaphore.makeUnsafe(most),
+      // The option was declared for what this tool decodes.
+      conflictKey: Tool.conflictKeyOf(tool) as ((input: unknown) => string) | undefined,
+      locks,
+      scope: yield* Effect.scope
+    }
+  })
+})
+
+/** Whether what a tool depends on is to blame for a failed attempt, and not the model. */
+const blames = (tool: WireTool.Any, failed: Cause.Cause<unknown>): boolean => {
+  if (Cause.hasInterruptsOnly(failed)) return false
+  const error = Cause.findError(failed)
+  return Result.isFailure(error) || error.success instanceof Attempt.TimedOut ||
+    Answer.classOf(tool, error.success) !== "semantic"
+}
+
+/** The same entry with the plan that its options come to. */
+export const planned = (entry: Omit<Answer.Entry, "plan">): Answer.Entry => {
+  const { around, fallbackTimeout, declared } = entry
+  const timeout = declared.timeout ?? fallbackTimeout
+  const { conflictKey, guard, permits, retry } = declared
+  const isPlain = [timeout, conflictKey, guard, permits, retry].every((part) => part === undefined)
+  return { ...entry, plan: isPlain && around.length === 0 ? undefined : { ...declared, timeout } }
+}
+
+/** The entries of several registries, in which equal conflict keys are one. */
+export const together = (entries: ReadonlyArray<Answer.Entry>): ReadonlyArray<Answer.Entry> => {
+  const locks = Attempt.locks()
+  return entries.map((entry) => planned({ ...entry, declared: { ...entry.declared, locks } }))
+}

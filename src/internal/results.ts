@@ -1,0 +1,110 @@
+/**
+ * What is the JSON of a value that no schema describes? One form for everything that a program may hold, so that a
+ * result always reaches the model and a copy shares nothing with what it was made from.
+ */
+import * as Schema from "effect/Schema"
+import * as AST from "effect/SchemaAST"
+
+const schemas = new WeakMap<Schema.Constraint, Schema.Constraint>()
+const asts = new WeakMap<AST.AST, AST.AST>()
+
+/**
+ * The same schema, where what it says nothing of may be anything: for effect that is JSON already, and a date there an
+ * error. What it encodes is JSON only after `toJson`.
+ */
+export const open = (schema: Schema.Constraint): Schema.Constraint => {
+  const known = schemas.get(schema)
+  if (known !== undefined) return known
+  const ast = openAst(schema.ast)
+  const made = ast === schema.ast ? schema : Schema.make<Schema.Constraint>(ast)
+  schemas.set(schema, made)
+  return made
+}
+
+const openAst = (ast: AST.AST): AST.AST => {
+  const known = asts.get(ast)
+  if (known !== undefined) return known
+  const made = isAnything(ast) ? new AST.Any(ast.annotations, ast.checks, undefined, ast.context) : openParts(ast)
+  asts.set(ast, made)
+  return made
+}
+
+const isAnything = (ast: AST.AST): boolean => AST.isUnknown(ast) && (ast.encoding ?? []).every(({ to }) => isJson(to))
+
+const isJson = (ast: AST.AST): boolean => AST.isDeclaration(ast) && ast.run === json
+
+const json = AST.isDeclaration(Schema.Json.ast) ? Schema.Json.ast.run : undefined
+
+const openParts = (ast: AST.AST): AST.AST => {
+  const whole = changed(ast, { encoding: each(ast.encoding, (link) => changed(link, { to: openAst(link.to) })) })
+  const typed = <A extends { readonly type: AST.AST }>(member: A) => changed(member, { type: openAst(member.type) })
+  return AST.isObjects(ast)
+    ? changed(whole, {
+      propertySignatures: each(ast.propertySignatures, typed),
+      indexSignatures: each(ast.indexSignatures, typed)
+    })
+    : AST.isArrays(ast)
+    ? changed(whole, { elements: each(ast.elements, openAst), rest: each(ast.rest, openAst) })
+    : AST.isUnion(ast)
+    ? changed(whole, { types: each(ast.types, openAst) })
+    : AST.isSuspend(ast)
+    ? changed(whole, { thunk: () => openAst(ast.thunk()) })
+    : whole
+}
+
+const each = <A>(list: ReadonlyArray<A> | undefined, f: (member: A) => A): ReadonlyArray<A> | undefined => {
+  const made = list?.map(f)
+  return made?.every((member, at) => member === list?.[at]) === true ? list : made
+}
+
+// As effect copies its own nodes.
+const changed = <A extends object>(node: A, changes: Record<string, unknown>): A =>
+  Object.entries(changes).every(([key, value]) => Reflect.get(node, key) === value)
+    ? node
+    : Object.assign(Object.create(Object.getPrototypeOf(node)), node, changes)
+
+/**
+ * A copy of a value as JSON data. A date is its ISO text, a BigInt its digits, a Map its entries, a Set its members,
+ * bytes are base64, an error is its name and message; NaN and infinities are null, functions and symbols are left out,
+ * and a value that holds itself says so in the place where it would go on for ever.
+ */
+export const toJson = (value: unknown): unknown => copy(value, [])
+
+const copy = (value: unknown, above: ReadonlyArray<object>): unknown => {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return value
+    case "number":
+      return Number.isFinite(value) ? value : null
+    case "bigint":
+      return String(value)
+    case "object":
+      return value === null ? null : above.includes(value) ? "[circular]" : copyObject(value, above)
+    default:
+      return undefined
+  }
+}
+
+const copyObject = (value: object, above: ReadonlyArray<object>): unknown => {
+  const within = [...above, value]
+  const all = (members: Iterable<unknown>) => Array.from(members, (member) => copy(member, within) ?? null)
+  if (Array.isArray(value) || value instanceof Set) return all(value)
+  if (value instanceof Map) return Array.from(value, all)
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString()
+  if (value instanceof ArrayBuffer) return base64(new Uint8Array(value))
+  if (ArrayBuffer.isView(value)) return base64(new Uint8Array(value.buffer, value.byteOffset, value.byteLength))
+  if (value instanceof Error) return { name: value.name, message: value.message }
+  if (value instanceof RegExp || value instanceof URL) return String(value)
+  const json: unknown = "toJSON" in value && typeof value.toJSON === "function" ? value.toJSON() : value
+  if (json !== value) return copy(json, within)
+  const entries = Object.entries(value).map(([key, member]) => [key, copy(member, within)] as const)
+  // Entries define their keys, so that not even __proto__ is more than a key.
+  return Object.fromEntries(entries.filter(([, member]) => member !== undefined))
+}
+
+const base64 = (bytes: Uint8Array): string => {
+  let text = ""
+  for (const byte of bytes) text += String.fromCharCode(byte)
+  return btoa(text)
+}
