@@ -59,7 +59,14 @@ export interface Entry {
   readonly maxResultSize: number | undefined
   readonly isSerial: boolean
   readonly isReturnDirect: boolean
+  /** Made at the first call. */
+  readonly codecs: { input?: Codec.Codec; output?: Codec.Codec }
 }
+
+const inputOf = ({ codecs, tool }: Entry): Codec.Codec => codecs.input ??= Codec.jsonCodec(tool.parametersSchema)
+
+const outputOf = ({ codecs, tool }: Entry): Codec.Codec =>
+  codecs.output ??= Codec.jsonCodec(Results.open(tool.successSchema))
 
 /** A call on its way: how far it came, and what it has so far. */
 interface Way {
@@ -141,7 +148,7 @@ const next = (effect: Body, f: (value: unknown) => Body): Body =>
 
 const decode = (way: Way): Body => {
   const { call, entry, scope } = way
-  const codec = Codec.jsonCodec(entry.tool.parametersSchema)
+  const codec = inputOf(entry)
   const decoded = codec.decode(call.input)
   if (Exit.isExit(decoded) && Exit.isSuccess(decoded)) return decoded
   return Effect.catchIf(decoded, Issue.isIssue, (issue) => {
@@ -166,7 +173,7 @@ const served = (way: Way, input: unknown): Body => {
     if (plan === undefined) scope.open = false
     way.stage = "output"
     way.value = value
-    const encoded = Codec.jsonCodec(Results.open(entry.tool.successSchema)).encode(value)
+    const encoded = outputOf(entry).encode(value)
     const { toModelOutput } = entry.tool
     return toModelOutput === undefined ? encoded : Effect.tap(encoded, () =>
       Effect.sync(() => {
@@ -251,7 +258,7 @@ const failed = (way: Way, cause: Cause.Cause<unknown>): Effect.Effect<Turn.Outco
 const explained = ({ call, entry, input, scope }: Way): Effect.Effect<Turn.Outcome> =>
   Effect.matchCauseEffect(
     Effect.updateContext(
-      Effect.suspend(() => Codec.jsonCodec(entry.tool.parametersSchema).explain(input)) as Effect.Effect<
+      Effect.suspend(() => inputOf(entry).explain(input)) as Effect.Effect<
         ReadonlyArray<Explain.PathIssue>
       >,
       entry.environment

@@ -86,10 +86,9 @@ export interface Reading {
 /** Reads JSON in which no whole number is rounded: one that no number holds is kept as the text of its digits. */
 export const json = (text: string): Reading | undefined => {
   if (tooMuch(text) !== undefined) return undefined
-  const kept = new Set<string>()
-  const read = /\d{16}/.test(text) ? exactly(text, kept) : plainly(text)
-  if (Result.isFailure(read)) return undefined
-  return { value: read.success, repairs: kept.size === 0 ? none : [...kept].slice(0, mostKept).map(keptAsText) }
+  if (/\d{16}/.test(text)) return exactly(text)
+  const read = plainly(text)
+  return Result.isFailure(read) ? undefined : { value: read.success, repairs: none }
 }
 
 const mostKept = 5
@@ -111,14 +110,19 @@ type Reviver = (key: string, value: unknown, context: { readonly source?: string
 
 const parseWithSource = JSON.parse as (text: string, reviver: Reviver) => unknown // the lib lacks the reviver's third argument
 
-const exactly = (text: string, kept: Set<string>): Result.Result<unknown, unknown> =>
-  Result.try(() =>
+const exactly = (text: string): Reading | undefined => {
+  const kept = new Set<string>()
+  const read = Result.try(() =>
     parseWithSource(text, (_key, value, { source }) => {
       if (typeof value !== "number" || source === undefined || isExact(source, value)) return value
       kept.add(source)
       return source
     })
   )
+  return Result.isFailure(read)
+    ? undefined
+    : { value: read.success, repairs: [...kept].slice(0, mostKept).map(keptAsText) }
+}
 
 const isExact = (source: string, value: number): boolean => Number.isSafeInteger(value) || !/^-?\d+$/.test(source)
 

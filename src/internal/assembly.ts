@@ -83,6 +83,7 @@ export const equip = Effect.fnUntraced(function*(
     maxResultSize: Tool.maxResultSizeOf(tool),
     isSerial: Tool.isSerial(tool),
     isReturnDirect: Tool.isReturnDirect(tool),
+    codecs: {},
     declared: {
       tool: tool.name,
       timeout: Tool.timeoutOf(tool),
