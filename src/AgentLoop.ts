@@ -21,6 +21,7 @@ import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
 import * as Context from "./Context.ts"
 import type * as Events from "./Event.ts"
+import * as Log from "./internal/log.ts"
 import * as Observe from "./internal/observe.ts"
 import * as Run from "./internal/run.ts"
 import * as Provider from "./Provider.ts"
@@ -177,7 +178,9 @@ export const start = <E, R, RO = never>(
 
 // What else went wrong while a run was cancelled is no reason to lose what the run had.
 const reportOthers = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
-  Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logWarning("a cancelled run failed while it was ending", cause)
+  Cause.hasInterruptsOnly(cause)
+    ? Effect.void
+    : Log.safely(Effect.logWarning("a cancelled run failed while it was ending", cause))
 
 const withModel = <A, EA, E, R, RA>(
   agent: Agent<E, R>,

@@ -26,6 +26,7 @@ import * as Parser from "effect/SchemaParser"
 import * as Transformation from "effect/SchemaTransformation"
 import * as Codec from "./internal/codec.ts"
 import * as Explain from "./internal/explain.ts"
+import * as Log from "./internal/log.ts"
 import type { Slot } from "./internal/slot.ts"
 
 export { first, last, list, max, min, record, set, type Slot, slot, sum } from "./internal/slot.ts"
@@ -201,7 +202,7 @@ export const Slots =
             call.writes.push(entry)
             return Effect.void
           }
-          return Effect.logWarning(`write to ${id} after its call was answered: dropped`)
+          return Log.safely(Effect.logWarning(`write to ${id} after its call was answered: dropped`))
         })
     }
     // A reference, so that `capture` can run a handler without knowing its classes; its type says service, so that a
@@ -325,6 +326,8 @@ export interface CallScope {
   open: boolean
   /** Its work goes on although it was interrupted. */
   stillRunning: boolean
+  /** The call within which it is made, if any. */
+  outer: CallScope | undefined
   /** What was read into its arguments so that they fit, and what they became. */
   repaired: { readonly input: unknown; readonly repairs: ReadonlyArray<string> } | undefined
   /** How often its body was tried. */
@@ -337,15 +340,26 @@ export interface CallScope {
  * @category running call
  * @since 0.1.0
  */
-export const callScope = (context: Context = empty, id = ""): CallScope => ({
+export const callScope = (context: Context = empty, id = "", outer?: CallScope): CallScope => ({
   id,
   context,
   writes: [],
   open: true,
   stillRunning: false,
+  outer,
   repaired: undefined,
   attempts: 0
 })
+
+/**
+ * Says of a call that its work goes on although it was interrupted, and so of every call within which it was made.
+ *
+ * @category running call
+ * @since 0.1.0
+ */
+export const goesOn = (scope: CallScope | undefined): void => {
+  for (let call = scope; call !== undefined; call = call.outer) call.stillRunning = true
+}
 
 /**
  * The call that the running fiber answers, if any.

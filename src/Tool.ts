@@ -224,7 +224,7 @@ export const make = <
     readonly input?: I | undefined
     readonly output?: Out | undefined
     readonly failure?: Fail | undefined
-    /** What the model sees in the place of the result: texts and files, where its provider takes them. */
+    /** What the model sees in the place of the result, where its provider takes them: texts and files of `Prompt.makePart`. */
     readonly toModelOutput?: ((output: NoInfer<Out>["Type"]) => ReadonlyArray<Prompt.ToolModelOutputPart>) | undefined
     /** See `conflictKey`. */
     readonly conflictKey?: ((input: InputSchema<NoInfer<I>>["Type"]) => string) | undefined

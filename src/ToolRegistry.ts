@@ -17,6 +17,7 @@ import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Context from "./Context.ts"
 import * as Answer from "./internal/answer.ts"
+import type * as Around from "./internal/around.ts"
 import * as Assembly from "./internal/assembly.ts"
 import * as Attempt from "./internal/attempt.ts"
 import * as Callable from "./internal/callable.ts"
@@ -231,28 +232,32 @@ export const prefix =
       ToolRegistry,
       Effect.flatMap(ToolRegistry, (registry) =>
         assemble(
-          registry[EntriesKey].map((entry) => ({
-            ...entry,
-            tool: Callable.rename(entry.tool, `${prefix}${entry.tool.name}`)
-          }))
+          registry[EntriesKey].map((entry) => {
+            const name = `${prefix}${entry.tool.name}`
+            const tool = Callable.rename(entry.tool, name)
+            return Assembly.planned({ ...entry, tool, declared: { ...entry.declared, tool: name } })
+          })
         ))
     ).pipe(Layer.provide(self))
 
 /**
  * A registry with something around every call: a cache, an audit log, a metric. What was added first is outermost. It
  * sees input that fits, runs once a call whatever is tried within, and may answer itself instead of running `next`, or
- * run `next` again. What a call wrote is what its last `next` wrote. What dies in it is an outcome of that call.
+ * run `next` again. What a call wrote is what its last `next` wrote. What dies in it is an outcome of that call. One that
+ * waits before `next` lets later calls with the same conflict key go first.
  *
- * **Example** (An audit log, and a cache)
+ * **Example** (A metric, an audit log, and a cache)
  *
  * ```ts run
  * import * as Effect from "effect/Effect"
+ * import * as Metric from "effect/Metric"
  * import * as Schema from "effect/Schema"
  * import * as Context from "toolfold/Context"
  * import * as Tool from "toolfold/Tool"
  * import * as ToolRegistry from "toolfold/ToolRegistry"
  * import * as Turn from "toolfold/Turn"
  *
+ * const calls = Metric.counter("tool_calls")
  * const log: Array<string> = []
  * const cache = new Map<string, Turn.Outcome>()
  *
@@ -263,6 +268,7 @@ export const prefix =
  * })
  *
  * const Tools = ToolRegistry.layer(double).pipe(
+ *   ToolRegistry.around((_, next) => Effect.tap(next, () => Metric.update(calls, 1))),
  *   ToolRegistry.around((call, next) =>
  *     Effect.tap(next, (outcome) => Effect.sync(() => log.push(`${call.name}: ${Turn.told(outcome)}`)))
  *   ),
@@ -281,6 +287,8 @@ export const prefix =
  * })
  * await Effect.runPromise(Effect.provide(twice, Tools))
  * log // => ["ran", "double: 42", "double: 42"]
+ * const { count } = await Effect.runPromise(Metric.value(calls))
+ * count // => 2
  * ```
  *
  * @category combinators
@@ -306,7 +314,7 @@ export const around =
  * @category models
  * @since 0.1.0
  */
-export type AroundCall = Answer.Asked
+export type AroundCall = Around.Asked
 
 /**
  * A registry whose tools have a deadline where they do not say one themselves. An agent's own `timeout` goes before it.

@@ -28,6 +28,7 @@ const offers: { readonly [door: string]: ReadonlyArray<string> } = {
     "encode",
     "first",
     "fold",
+    "goesOn",
     "last",
     "list",
     "max",

@@ -17,6 +17,7 @@ import * as Context from "../Context.ts"
 import * as Tool from "../Tool.ts"
 import type * as Turn from "../Turn.ts"
 import * as Arguments from "./arguments.ts"
+import * as Around from "./around.ts"
 import * as Attempt from "./attempt.ts"
 import * as Callable from "./callable.ts"
 import * as Codec from "./codec.ts"
@@ -29,27 +30,13 @@ import * as Repair from "./repair.ts"
 import * as Results from "./results.ts"
 import * as Text from "./text.ts"
 
-/** A call as those around it see it: its arguments are decoded and fit. */
-export interface Asked {
-  readonly id: string
-  readonly name: string
-  readonly input: unknown
-  readonly tool: WireTool.Any
-}
-
-/** What stands around every call of a tool, and where it runs. */
-export interface Around {
-  readonly wrap: (call: Asked, next: Effect.Effect<Turn.Outcome>) => Effect.Effect<Turn.Outcome, never, unknown>
-  readonly environment: Environment.Environment
-}
-
 /** A tool with what it takes to answer a call of it. */
 export interface Entry {
   readonly tool: WireTool.Any
   readonly run: (input: unknown, callId: string) => Body
   readonly environment: Environment.Environment
   /** Outermost first. */
-  readonly around: ReadonlyArray<Around>
+  readonly around: ReadonlyArray<Around.Around>
   /** What its options come to. */
   readonly declared: Attempt.Plan
   /** What an agent or the registry says for tools that do not say it themselves. */
@@ -57,6 +44,8 @@ export interface Entry {
   /** How its body is tried, with the timeout that holds; nothing where it is just run. */
   readonly plan: Attempt.Plan | undefined
   readonly maxResultSize: number | undefined
+  /** Its results are shown as they are. */
+  readonly isPlain: boolean
   readonly isSerial: boolean
   readonly isReturnDirect: boolean
   /** Made at the first call. */
@@ -77,7 +66,11 @@ interface Way {
   input: unknown
   value: unknown
   parts: ReadonlyArray<unknown> | undefined
+  /** What the last run wrote, and where among the writes of those around it that stands. */
   writes: ReadonlyArray<Context.Write>
+  at: number
+  /** What the last run came to, and what those around it made of that. */
+  own: Turn.Outcome | undefined
   outcome: Turn.Outcome | undefined
 }
 
@@ -112,28 +105,36 @@ export const answer = (entry: Entry, call: Turn.Call, scope: Context.CallScope):
     value: undefined,
     parts: undefined,
     writes: noWrites,
+    at: 0,
+    own: undefined,
     outcome: undefined
   }
   return Effect.matchCauseEffect(
     Effect.updateContext(
       Effect.suspend(() => path(way)),
-      (running: Services.Context<never>) => Services.add(entry.environment(running), Context.CurrentCall, scope)
+      (running: Services.Context<never>) => {
+        // Most often there is none; a look into the map says so for less than `Services.get`.
+        scope.outer = running.mapUnsafe.get(Context.CurrentCall.key) as Context.CallScope | undefined
+        return Services.add(entry.environment(running), Context.CurrentCall, scope)
+      }
     ),
     {
       onSuccess: (encoded) => Effect.succeed(closed(way, way.outcome ?? success(way, encoded))),
-      onFailure: (cause) => Effect.map(failed(way, cause), (outcome) => closed(way, outcome))
+      onFailure: (cause) => Effect.map(failing(way, cause), (outcome) => closed(way, outcome))
     }
   )
 }
 
 // What a call wrote is what its last run wrote, and what those around it did.
-const closed = ({ scope, writes: own }: Way, outcome: Turn.Outcome): Turn.Outcome => {
+const closed = ({ at, scope, writes: own }: Way, outcome: Turn.Outcome): Turn.Outcome => {
   scope.open = false
   if (outcome._tag !== "Success" || scope.writes.length + own.length + outcome.writes.length === 0) return outcome
-  if (own.length > 0) scope.writes.unshift(...own)
-  const writes = scope.writes.map(({ encoded, slots }) => ({ slots: slots.id, values: encoded }))
-  return { ...outcome, writes }
+  if (own.length > 0) scope.writes.splice(at, 0, ...own)
+  return { ...outcome, writes: stored(scope.writes) }
 }
+
+const stored = (writes: ReadonlyArray<Context.Write>) =>
+  writes.map(({ encoded, slots }) => ({ slots: slots.id, values: encoded }))
 
 /** In, through the body, and out. What schemas and handler need was captured with the registry. */
 const path = (way: Way) =>
@@ -174,65 +175,71 @@ const served = (way: Way, input: unknown): Body => {
     way.stage = "output"
     way.value = value
     const encoded = outputOf(entry).encode(value)
-    const { toModelOutput } = entry.tool
-    return toModelOutput === undefined ? encoded : Effect.tap(encoded, () =>
-      Effect.sync(() => {
-        way.stage = "around"
-        way.parts = toModelOutput(value).map(Text.wellFormed)
-      }))
+    return entry.isPlain ? encoded : Effect.map(encoded, (json) => shown(way, json))
   })
+}
+
+/** A result as its tool wants it shown: cut, or as parts. */
+const shown = (way: Way, json: unknown): unknown => {
+  const { maxResultSize: most, tool } = way.entry
+  const cut = (value: unknown) => most === undefined ? value : Outcome.cut(value, most)
+  if (tool.toModelOutput !== undefined) {
+    way.stage = "around"
+    way.parts = tool.toModelOutput(way.value).map((part) =>
+      Text.wellFormed(part.type === "text" ? { ...part, text: cut(part.text) } : part)
+    )
+  }
+  return cut(json)
 }
 
 const bodyOf = (entry: Entry, input: unknown, callId: string): Body => {
   const body = entry.run(input, callId)
-  return Effect.isEffect(body) ? body : Effect.die(new Error("the handler did not give an Effect"))
+  if (Effect.isEffect(body)) return body
+  // A promise that nobody waits for must not end the program when it is rejected.
+  if ((body as unknown) instanceof Promise) Promise.prototype.then.call(body, undefined, () => {})
+  return Effect.die(new Error("the handler did not give an Effect"))
 }
 
 const surrounded = (way: Way, input: unknown): Body => {
-  const { call, entry } = way
-  const asked: Asked = { id: call.id, name: call.name, input, tool: entry.tool }
-  const innermost = Effect.suspend(() => {
-    way.stage = "body"
-    way.writes = []
+  const { call, entry, scope } = way
+  const once = Effect.suspend(() => {
+    const run: Way = { ...way, stage: "body", writes: noWrites, at: scope.writes.length }
+    const ended = (outcome: Turn.Outcome): Turn.Outcome => {
+      way.writes = run.writes
+      way.at = run.at
+      way.own = outcome._tag === "Success" ? { ...outcome, writes: stored(run.writes) } : outcome
+      return way.own
+    }
     return Effect.matchCauseEffect(
-      Effect.updateContext(served(way, input) as Effect.Effect<unknown, unknown>, entry.environment), // see `path`
+      Effect.updateContext(served(run, input) as Effect.Effect<unknown, unknown>, entry.environment), // see `path`
       {
-        onSuccess: (encoded) => Effect.succeed(success(way, encoded)),
-        onFailure: (cause) => failed(way, cause)
+        onSuccess: (encoded) => Effect.succeed(ended(success(run, encoded))),
+        onFailure: (cause) => Effect.map(failing(run, cause), ended)
       }
     )
   })
-  const whole = entry.around.reduceRight<Effect.Effect<Turn.Outcome>>(
-    (inner, { environment, wrap }) =>
-      Effect.updateContext(
-        Effect.suspend(() => wrap(asked, Effect.tap(inner, () => around(way)))) as Effect.Effect<Turn.Outcome>,
-        environment
-      ),
-    innermost
-  )
-  return Effect.map(Effect.andThen(around(way), whole), (outcome) => {
-    way.outcome = outcome
+  way.stage = "around"
+  const asked: Around.Asked = { id: call.id, name: call.name, input, tool: entry.tool }
+  return Effect.map(Around.within(entry.around, asked, once), (outcome) => {
+    way.outcome = way.own !== undefined && outcome === way.own ? outcome : Around.sound(outcome, entry.maxResultSize)
   })
 }
 
-const around = (way: Way): Effect.Effect<void> =>
-  Effect.sync(() => {
-    way.stage = "around"
-  })
-
-const success = ({ entry, parts }: Way, encoded: unknown): Turn.Outcome => {
-  const value = encoded === undefined ? null : encoded
-  const outcome: Turn.Outcome = {
-    _tag: "Success",
-    value: entry.maxResultSize === undefined ? value : Outcome.cut(value, entry.maxResultSize),
-    writes: []
-  }
+const success = ({ parts }: Way, encoded: unknown): Turn.Outcome => {
+  const outcome: Turn.Outcome = { _tag: "Success", value: encoded === undefined ? null : encoded, writes: [] }
   return parts === undefined ? outcome : { ...outcome, parts }
 }
 
+// Somebody's code is asked about a failure too: its schema, its class. What that dies of is an outcome as well.
+const failing = (way: Way, cause: Cause.Cause<unknown>): Effect.Effect<Turn.Outcome> =>
+  Effect.catchCause(Effect.suspend(() => failed(way, cause)), (worse) =>
+    Cause.hasInterruptsOnly(worse)
+      ? Effect.failCause(worse)
+      : Outcome.opaque(way.call, way.scope, "defect", "failed", worse))
+
 const failed = (way: Way, cause: Cause.Cause<unknown>): Effect.Effect<Turn.Outcome> => {
   const { call, entry, scope } = way
-  if (Cause.hasInterruptsOnly(cause)) return interrupted(scope, cause as Cause.Cause<never>)
+  if (Cause.hasInterruptsOnly(cause)) return interrupted(way, cause as Cause.Cause<never>)
   const error = Result.getOrUndefined(Cause.findError(cause))
   if (error instanceof Attempt.TimedOut) return Effect.succeed(Outcome.timedOut(error))
   if (error instanceof Refusal) return Effect.succeed(Outcome.refused(error.message))
@@ -300,13 +307,15 @@ export const classOf = (tool: WireTool.Any, error: unknown): FailureClass.Failur
 
 // An interruption may be the caller's, who must be left to end, or of the tool's own making, which is an outcome. An
 // interruptible region inside an uninterruptible one fails at once in the first case.
-const interrupted = (scope: Context.CallScope, cause: Cause.Cause<never>): Effect.Effect<Turn.Outcome> =>
+const interrupted = ({ entry, scope }: Way, cause: Cause.Cause<never>): Effect.Effect<Turn.Outcome> =>
   Effect.matchCauseEffect(Effect.uninterruptible(Effect.interruptible(Effect.void)), {
     onFailure: () => Effect.failCause(cause),
     onSuccess: () =>
       Effect.succeed<Turn.Outcome>({
         _tag: "Interrupted",
         stillRunning: scope.stillRunning,
-        reason: "the tool interrupted itself"
+        reason: entry.declared.scope.state._tag === "Closed"
+          ? "its registry was closed"
+          : "the tool interrupted itself"
       })
   })

@@ -81,6 +81,7 @@ export const equip = Effect.fnUntraced(function*(
     around: [],
     fallbackTimeout: undefined,
     maxResultSize: Tool.maxResultSizeOf(tool),
+    isPlain: Tool.maxResultSizeOf(tool) === undefined && tool.toModelOutput === undefined,
     isSerial: Tool.isSerial(tool),
     isReturnDirect: Tool.isReturnDirect(tool),
     codecs: {},
@@ -89,8 +90,9 @@ export const equip = Effect.fnUntraced(function*(
       timeout: Tool.timeoutOf(tool),
       retry: Tool.retryOf(tool),
       isTransient: (failed) =>
-        failed instanceof Attempt.TimedOut ||
-        (!(failed instanceof Guard.Refusal) && Answer.classOf(tool, failed) === "transient"),
+        (failed instanceof Attempt.TimedOut && !failed.stillRunning) ||
+        (!(failed instanceof Attempt.TimedOut) && !(failed instanceof Guard.Refusal) &&
+          Answer.classOf(tool, failed) === "transient"),
       guard: guards.length === 0
         ? undefined
         : (body) => guards.reduceRight((guarded, guard) => guard(guarded), body),

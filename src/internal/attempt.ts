@@ -14,6 +14,7 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Context from "../Context.ts"
 import type * as Guard from "./guard.ts"
+import * as Log from "./log.ts"
 
 /** The deadline of an attempt passed. */
 export class TimedOut {
@@ -58,18 +59,23 @@ export const run = (
     ? once
     : Effect.retry(once, { schedule: plan.retry, while: plan.isTransient })
   const permitted = plan.permits === undefined ? tried : Semaphore.withPermits(plan.permits, 1)(tried)
-  return plan.conflictKey === undefined ? permitted : plan.locks.holding(plan.conflictKey(input), permitted)
+  return plan.conflictKey === undefined ? permitted : plan.locks.holding(keyOf(plan.conflictKey, input), permitted)
+}
+
+const keyOf = (conflictKey: (input: unknown) => unknown, input: unknown): string => {
+  const key = conflictKey(input)
+  if (typeof key !== "string") throw new Error("conflictKey did not give a string")
+  return key
 }
 
 const attempt = (plan: Plan, body: Guard.Body, scope: Context.CallScope, tries: Tries): Guard.Body => {
-  const own = Context.callScope(scope.context, scope.id)
+  const own = Context.callScope(scope.context, scope.id, scope)
   scope.attempts++
   const alone = Effect.onExit(Effect.provideService(body, Context.CurrentCall, own), (exit) =>
     Effect.sync(() => {
       // An attempt that was given up is closed before it ends.
       if (own.open && exit._tag === "Success") tries.writes = own.writes
       own.open = false
-      scope.stillRunning ||= own.stillRunning
     }))
   const timed = plan.timeout === undefined ? alone : within(plan, plan.timeout, alone, own, scope)
   return plan.guard === undefined ? timed : plan.guard(timed)
@@ -84,13 +90,13 @@ const within = (
 ): Guard.Body =>
   Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(Effect.forkIn(Effect.interruptible(body), plan.scope, { startImmediately: true }), (fiber) => {
-      const abandoned = Effect.suspend(() => abandon(plan, fiber, own, scope))
+      const abandoned = Effect.suspend(() => abandon(plan, fiber, own))
       return Effect.flatMap(
         Effect.onInterrupt(restore(Effect.timeoutOption(Fiber.await(fiber), deadline)), () => abandoned),
         (ended) =>
           Option.isSome(ended)
             ? ended.value
-            : Effect.flatMap(abandoned, (stillRunning) => Effect.fail(new TimedOut(deadline, stillRunning)))
+            : Effect.flatMap(abandoned, () => Effect.fail(new TimedOut(deadline, scope.stillRunning)))
       )
     })
   )
@@ -101,17 +107,15 @@ const grace = Duration.millis(100)
 const abandon = (
   plan: Plan,
   fiber: Fiber.Fiber<unknown, unknown>,
-  own: Context.CallScope,
-  scope: Context.CallScope
-): Effect.Effect<boolean> => {
+  own: Context.CallScope
+): Effect.Effect<void> => {
   own.open = false
   fiber.interruptUnsafe()
   return Effect.flatMap(inGrace(Fiber.await(fiber)), (ended) => {
-    const stillRunning = !ended || own.stillRunning
-    scope.stillRunning ||= stillRunning
-    return stillRunning
-      ? Effect.as(Effect.logWarning(`tool ${JSON.stringify(plan.tool)} goes on after it was interrupted`), true)
-      : Effect.succeed(false)
+    if (!ended) Context.goesOn(own)
+    return own.stillRunning
+      ? Log.safely(Effect.logWarning(`tool ${JSON.stringify(plan.tool)} goes on after it was interrupted`))
+      : Effect.void
   })
 }
 
@@ -173,7 +177,7 @@ export const promise = <A, E>(
         abort.abort()
         const scope = fiber.getRef(Context.CurrentCall)
         return Effect.map(inGrace(Effect.promise(() => settled.promise)), (ended) => {
-          if (scope !== undefined && !ended) scope.stillRunning = true
+          if (!ended) Context.goesOn(scope)
         })
       }))
   })

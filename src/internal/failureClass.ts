@@ -20,17 +20,28 @@ export const annotate = <S extends Schema.Top>(
 export const of = (schema: Schema.Constraint, failure: unknown): FailureClass =>
   declared(schema.ast, failure) ?? (isAiError(failure) ? ofModel(failure.reason._tag) : "semantic")
 
+// A failure that is not of the schema is not the schema's to judge.
 const declared = (ast: AST.AST, failure: unknown): FailureClass | undefined => {
-  if (!holdsClass(ast)) return undefined
-  const own = AST.resolveAt<FailureClass | ((failure: unknown) => FailureClass)>(key)(ast)
-  if (own !== undefined) return typeof own === "function" ? own(failure) : own
+  if (AST.isSuspend(ast)) return declared(ast.thunk(), failure)
+  const own = said(ast)
+  if (own !== undefined) {
+    const given = typeof own !== "function" ? own : isOf(ast, failure) ? own(failure) : undefined
+    return classes.find((known) => known === given)
+  }
   if (!AST.isUnion(ast)) return undefined
-  const member = ast.types.find((type) => Parser.is(Schema.make<Schema.Codec<unknown>>(AST.toType(type)))(failure))
+  const member = ast.types.find((type) => isOf(type, failure))
   return member === undefined ? undefined : declared(member, failure)
 }
 
-const holdsClass = (ast: AST.AST): boolean =>
-  AST.resolveAt(key)(ast) !== undefined || (AST.isUnion(ast) && ast.types.some(holdsClass))
+const classes: ReadonlyArray<FailureClass> = ["semantic", "transient", "environment", "policy"]
+
+/** What was annotated, before or after checks were put on. */
+const said = (ast: AST.AST): unknown =>
+  (ast.checks ?? []).toReversed().map(({ annotations }) => annotations?.[key]).find((own) => own !== undefined) ??
+    ast.annotations?.[key]
+
+const isOf = (ast: AST.AST, failure: unknown): boolean =>
+  Parser.is(Schema.make<Schema.Codec<unknown>>(AST.toType(ast)))(failure)
 
 interface AiError {
   readonly _tag: "AiError"

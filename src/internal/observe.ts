@@ -8,6 +8,7 @@ import * as Ref from "effect/Ref"
 import type * as Event from "../Event.ts"
 import type * as Provider from "../Provider.ts"
 import * as Turn from "../Turn.ts"
+import * as Log from "./log.ts"
 import * as Run from "./run.ts"
 import * as Text from "./text.ts"
 
@@ -57,7 +58,7 @@ const tell = (
 
 const safely = (name: string, observe: () => Effect.Effect<unknown, unknown> | void): Effect.Effect<void> =>
   Effect.suspend(() => observe() ?? Effect.void).pipe(
-    Effect.catchCause((cause) => Effect.logWarning(`observer ${name} failed`, cause)),
+    Effect.catchCause((cause) => Log.safely(Effect.logWarning(`observer ${name} failed`, cause))),
     Effect.asVoid
   )
 
@@ -137,7 +138,7 @@ export const folded = Effect.fnUntraced(function*(
   watch: Watch | undefined
 ): Effect.fn.Return<void> {
   for (const { error, id } of dropped) {
-    yield* Effect.logWarning(`the writes of call ${id} did not fold and are lost`, error)
+    yield* Log.safely(Effect.logWarning(`the writes of call ${id} did not fold and are lost`, error))
   }
   const turn = run.turns.at(-1)
   if (watch === undefined || turn === undefined) return

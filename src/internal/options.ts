@@ -224,7 +224,7 @@ export const timeout: Combinator<Duration.Input> = set(Timeout)
 /**
  * Tries again after a failure of the class `transient`, and after a timeout: by a schedule, or, with `true`, twice after
  * 200 and 400 ms. Whoever declares it says that running twice does no harm. Every attempt has its own time and an empty
- * buffer of writes.
+ * buffer of writes, and none follows one whose work may still be going on.
  *
  * @category options
  * @since 0.1.0
@@ -232,7 +232,9 @@ export const timeout: Combinator<Duration.Input> = set(Timeout)
 export const retry: Combinator<Retry | false> = set(RetryPolicy)
 
 /**
- * At most so many calls of this tool at a time, in all runs of a registry together; the others wait.
+ * At most so many calls of this tool at a time, in all runs of a registry together; the others wait. A call that waits for
+ * a rate limit or another try keeps its place; what is left behind after a deadline does not. A body that calls its own tool
+ * through the registry may wait for itself.
  *
  * @category options
  * @since 0.1.0
@@ -241,7 +243,8 @@ export const concurrency: Combinator<number> = set(Concurrency)
 
 /**
  * Calls whose keys are equal run in call order, one at a time; others run beside them. Keys hold for a whole registry,
- * over all attempts of a call: tools that touch one thing give one key.
+ * over all attempts of a call: tools that touch one thing give one key. What is left behind after a deadline holds none.
+ * A call that waits for its key keeps one of the places of the agent's `concurrency`.
  *
  * **Example** (One file at a time)
  *

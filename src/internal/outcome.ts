@@ -10,6 +10,7 @@ import type * as Context from "../Context.ts"
 import type * as Turn from "../Turn.ts"
 import type * as Attempt from "./attempt.ts"
 import * as Explain from "./explain.ts"
+import * as Log from "./log.ts"
 import * as Text from "./text.ts"
 
 /** Names for a sentence. */
@@ -87,7 +88,9 @@ export const opaque = Effect.fnUntraced(function*(
   failureClass: keyof typeof advice = "semantic"
 ): Effect.fn.Return<Turn.Outcome> {
   const errorId = scope.id === "" ? (yield* Random.nextIntBetween(0, 2 ** 48)).toString(36) : scope.id
-  yield* Effect.logError(`tool ${JSON.stringify(call.name)} ${what}`, cause).pipe(
+  const line = `tool ${JSON.stringify(call.name)} ${what}`
+  yield* Effect.logError(line, cause).pipe(
+    Effect.catchCause(() => Log.safely(Effect.logError(`${line} of something that cannot be shown`))),
     Effect.annotateLogs({ errorId, callId: call.id })
   )
   const help = kind === "invalid-input" ? "Send simpler ones." : advice[failureClass]
