@@ -448,3 +448,36 @@ describe("where a handler runs", () => {
       assert.strictEqual(Turn.told(yield* answer(it, "reads", {})), "false")
     }))
 })
+
+describe("a tool of effect/ai", () => {
+  it.effect("may show preliminary results, and its last one is its outcome", () =>
+    Effect.gen(function*() {
+      const kit = Toolkit.make(WireTool.make("slow", { success: Schema.String }))
+      const layer = Registry.fromToolkit(kit).pipe(Layer.provide(kit.toLayer({
+        slow: (_, { preliminary }) => Effect.as(preliminary("half way"), "all of it")
+      })))
+      assert.deepStrictEqual(yield* answer(yield* registry(layer), "slow", {}), {
+        _tag: "Success",
+        value: "all of it",
+        writes: []
+      })
+    }))
+
+  it.effect("fails as it declares, in both of its modes", () =>
+    Effect.gen(function*() {
+      for (const failureMode of ["error", "return"] as const) {
+        const kit = Toolkit.make(
+          WireTool.make("fails", { success: Schema.String, failure: Schema.String, failureMode })
+        )
+        const layer = Registry.fromToolkit(kit).pipe(
+          Layer.provide(kit.toLayer({ fails: () => Effect.fail("no room") }))
+        )
+        assert.deepStrictEqual(yield* answer(yield* registry(layer), "fails", {}), {
+          _tag: "Failure",
+          kind: "failure",
+          class: "semantic",
+          message: "no room"
+        })
+      }
+    }))
+})

@@ -227,6 +227,23 @@ describe("a schema", () => {
       assert.deepStrictEqual([seen, call?.repairs], [[{ at: { x: 1 } }], []])
     }))
 
+  it("SPEC-15 advertises a pattern with and without the u flag, and none that JSON Schema would read otherwise", () => {
+    const patterns = [/^[a-z]+$/, /^[a-z]+$/u, /^x$/i, /^\-$/]
+    const properties = patterns.map((pattern) => {
+      const tool = Tool.make("t", {
+        input: { at: Schema.String.check(Schema.isPattern(pattern)) },
+        handler: () => Effect.succeed("")
+      })
+      return Tool.schema(tool).input_schema.properties
+    })
+    assert.deepStrictEqual(properties, [
+      { at: { type: "string", pattern: "^[a-z]+$" } },
+      { at: { type: "string", pattern: "^[a-z]+$" } },
+      { at: { type: "string" } },
+      { at: { type: "string" } }
+    ])
+  })
+
   it("SPEC-20 advertises a document that is one: an object at the root, with no reference that leads nowhere", () => {
     interface Tree {
       readonly kids: ReadonlyArray<Tree>

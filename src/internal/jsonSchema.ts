@@ -7,6 +7,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 
@@ -27,7 +28,7 @@ export const advertise = (schema: Schema.Constraint): JsonSchema => {
   const definitions: JsonSchema = { ...document.definitions }
   const name = referred(document.schema)
   const root: JsonSchema = { ...(name === undefined ? document.schema : definitions[name] as JsonSchema) }
-  addDefaults(schema.ast, root, definitions, new Set())
+  complete(schema.ast, root, definitions, new Set())
   const inlined = name !== undefined &&
     !JSON.stringify([root, definitions]).includes(JSON.stringify(document.schema.$ref))
   if (inlined) delete definitions[name]
@@ -65,16 +66,19 @@ const tidyEach = (byName: JsonSchema): JsonSchema =>
 
 const tidyAny = (u: unknown): unknown => Array.isArray(u) ? u.map(tidyAny) : isNode(u) ? tidy(u) : u
 
-/** Walks a schema and its document side by side, and adds to the document the defaults that the schema decodes to. */
-const addDefaults = (ast: AST.AST, node: unknown, definitions: JsonSchema, seen: Set<string>): void => {
+/**
+ * Walks a schema and its document side by side, and adds to the document what the conversion leaves out: the defaults that
+ * the schema decodes to, and patterns whose regular expression lacks the `u` flag.
+ */
+const complete = (ast: AST.AST, node: unknown, definitions: JsonSchema, seen: Set<string>): void => {
   if (!isNode(node)) return
   const name = referred(node)
   if (name !== undefined) {
     if (seen.has(name)) return
     seen.add(name)
-    return addDefaults(ast, definitions[name], definitions, seen)
+    return complete(ast, definitions[name], definitions, seen)
   }
-  const walk = (part: AST.AST | undefined, node: unknown) => part && addDefaults(part, node, definitions, seen)
+  const walk = (part: AST.AST | undefined, node: unknown) => part && complete(part, node, definitions, seen)
   const shape = structure(ast)
   if (AST.isObjects(shape)) {
     const properties = isNode(node.properties) ? node.properties : {}
@@ -92,6 +96,19 @@ const addDefaults = (ast: AST.AST, node: unknown, definitions: JsonSchema, seen:
   } else if (AST.isUnion(shape)) {
     shape.types.forEach((type, at) => walk(type, nodes(node.anyOf)[at]))
   } else if (AST.isSuspend(shape)) walk(shape.thunk(), node)
+  else if (AST.isString(shape) && !("pattern" in node)) {
+    const pattern = shape.checks?.map(patternOf).find((source) => source !== undefined)
+    if (pattern !== undefined) node.pattern = pattern
+  }
+}
+
+/** The pattern of a check, where it means with the `u` flag, which JSON Schema says, what it means without. */
+const patternOf = ({ annotations }: AST.Check<never>): string | undefined => {
+  const { id, payload }: JsonSchema = isNode(annotations?.representation) ? annotations.representation : {}
+  const { flags, source }: JsonSchema = id === "effect/schema/isPattern" && isNode(payload) ? payload : {}
+  return typeof source === "string" && flags === "" && Result.isSuccess(Result.try(() => new RegExp(source, "u")))
+    ? source
+    : undefined
 }
 
 /** What a schema looks like on the side of JSON: a class is its fields. */
