@@ -97,13 +97,7 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
       const call = Turn.call({ ...part, id: own(part.id) }, { isCutOff: reply.finish === "length" })
       const scope = Context.callScope(context, `${run.id}-${run.turns.length}-${places.length}`)
       places.push({ call, scope, started: false, outcome: undefined })
-      return Prompt.makePart("tool-call", {
-        id: call.id,
-        name: call.name,
-        params: Arguments.isObject(call.input) ? call.input : {},
-        providerExecuted: false,
-        options: part.options
-      })
+      return { ...part, id: call.id, params: Arguments.isObject(call.input) ? call.input : {} }
     }
     return part
   })
@@ -152,7 +146,7 @@ export const settle = (run: Run, batch: Batch, reason: string): Settled => {
   const usage = Usage.fromResponse(batch.reply.usage)
   run.usage = Usage.add(run.usage, usage)
   run.text = direct(batch, outcomes) ?? batch.text
-  if (batch.content.length > 0) run.messages.push(Prompt.makeMessage("assistant", { content: batch.content }))
+  if (batch.content.length > 0) run.messages.push(Transcript.assistant(batch.content))
   if (calls.length > 0) {
     run.messages.push(Transcript.results(results))
   }

@@ -16,18 +16,36 @@ export interface Told {
   readonly parts?: ReadonlyArray<unknown> | undefined
 }
 
+// A copy of a part that is there costs a fraction of making one.
+const blankResult = Prompt.makePart("tool-result", {
+  id: "",
+  name: "",
+  isFailure: false,
+  result: null,
+  providerExecuted: false
+})
+const blankResults = Prompt.makeMessage("tool", { content: [] })
+const blankAssistant = Prompt.makeMessage("assistant", { content: [] })
+
 const resultPart = ({ id, isFailure, name, parts, result }: Told): Prompt.ToolResultPart => {
-  const told = { id, name, isFailure, result: Text.wellFormed(result), providerExecuted: false }
-  return Prompt.makePart(
-    "tool-result",
-    // They are what a tool's `toModelOutput` gave.
-    parts === undefined ? told : { ...told, modelOutput: parts as ReadonlyArray<Prompt.ToolModelOutputPart> }
-  )
+  const part = { ...blankResult, id, name, isFailure, result: Text.wellFormed(result), options: {} }
+  // They are what a tool's `toModelOutput` gave.
+  return parts === undefined ? part : { ...part, modelOutput: parts as ReadonlyArray<Prompt.ToolModelOutputPart> }
 }
 
 /** The message that answers the calls of one turn. */
-export const results = (told: ReadonlyArray<Told>): Prompt.ToolMessage =>
-  Prompt.makeMessage("tool", { content: told.map(resultPart) })
+export const results = (told: ReadonlyArray<Told>): Prompt.ToolMessage => ({
+  ...blankResults,
+  content: told.map(resultPart),
+  options: {}
+})
+
+/** The message of what the model said. */
+export const assistant = (content: ReadonlyArray<Prompt.AssistantMessagePart>): Prompt.AssistantMessage => ({
+  ...blankAssistant,
+  content,
+  options: {}
+})
 
 const isBlank = (part: { readonly type: string; readonly text?: unknown; readonly options: object }): boolean =>
   (part.type === "text" || part.type === "reasoning") && typeof part.text === "string" && part.text.trim() === "" &&
