@@ -9,7 +9,7 @@ import type * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
-import * as ToolOptions from "./internal/options.ts"
+import * as Legal from "./internal/legal.ts"
 import type * as Stop from "./Stop.ts"
 import type { Selection } from "./ToolRegistry.ts"
 
@@ -113,7 +113,7 @@ export const make = <EI = never, RI = never, M extends AnyModel = undefined>(
   if (typeof concurrency === "number" && !(Number.isInteger(concurrency) && concurrency > 0)) {
     refuse("concurrency", "positive whole number", concurrency)
   }
-  for (const problem of ToolOptions.durationProblem("timeout", options.timeout)) {
+  for (const problem of options.timeout === undefined ? [] : Legal.durationProblem("timeout", options.timeout)) {
     throw new Error(`agent ${JSON.stringify(name)}: ${problem}`)
   }
   return {
@@ -125,7 +125,7 @@ export const make = <EI = never, RI = never, M extends AnyModel = undefined>(
     toolChoice: options.toolChoice ?? "auto",
     concurrency,
     ...counts,
-    timeout: ToolOptions.durationOf(options.timeout),
+    timeout: Legal.duration(options.timeout),
     stop: options.stop,
     offers: [options.tools, allowedBy(options.toolChoice)].filter((selection) => selection !== undefined)
   } as Agent<never, never> // what the options need was just read off their types

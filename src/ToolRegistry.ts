@@ -22,7 +22,7 @@ import * as Assembly from "./internal/assembly.ts"
 import * as Attempt from "./internal/attempt.ts"
 import * as Callable from "./internal/callable.ts"
 import * as Environment from "./internal/environment.ts"
-import * as Options from "./internal/options.ts"
+import * as Legal from "./internal/legal.ts"
 import * as Outcome from "./internal/outcome.ts"
 import * as Tool from "./Tool.ts"
 import type * as Turn from "./Turn.ts"
@@ -328,8 +328,8 @@ export const defaultTimeout =
     Layer.effect(
       ToolRegistry,
       Effect.flatMap(ToolRegistry, (registry) => {
-        const duration = Options.durationOf(timeout)
-        const [problem] = Options.durationProblem("timeout", timeout)
+        const duration = Legal.duration(timeout)
+        const [problem] = Legal.durationProblem("timeout", timeout)
         return duration === undefined
           ? Effect.fail(new RegistryError({ problems: [`registry: ${problem}`] }))
           : Effect.succeed(registry.within(duration))

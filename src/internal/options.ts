@@ -4,11 +4,11 @@
  */
 import * as WireTool from "effect/ai/Tool"
 import * as Services from "effect/Context"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import { dual } from "effect/Function"
 import * as Schedule from "effect/Schedule"
 import { Guards } from "./guard.ts"
-import * as Text from "./text.ts"
+import * as Legal from "./legal.ts"
 
 /** @internal */
 export type Retry = true | Schedule.Schedule<unknown, unknown>
@@ -316,10 +316,8 @@ export const categoryOf = (self: WireTool.Any): string | undefined => Services.g
  * @category queries
  * @since 0.1.0
  */
-export const timeoutOf = (self: WireTool.Any): Duration.Duration | undefined => {
-  const declared = Services.get(self.annotations, Timeout)
-  return declared === undefined ? undefined : durationOf(declared)
-}
+export const timeoutOf = (self: WireTool.Any): Duration.Duration | undefined =>
+  Legal.duration(Services.get(self.annotations, Timeout))
 
 const twice = Schedule.upTo(Schedule.exponential("200 millis"), { times: 2 })
 
@@ -362,45 +360,24 @@ export const conflictKeyOf = <T extends WireTool.Any>(
  */
 export const maxResultSizeOf = (self: WireTool.Any): number | undefined => Services.get(self.annotations, MaxResultSize)
 
-/** A duration that a deadline can have; nothing where it makes no sense. */
-export const durationOf = (input: unknown): Duration.Duration | undefined => {
-  if (input === undefined) return undefined
-  const duration = Duration.fromInput(input as Duration.Input) // which looks at what it is given
-  return duration._tag === "Some" && Duration.isFinite(duration.value) && Duration.toMillis(duration.value) > 0
-    ? duration.value
-    : undefined
-}
-
-/** What is wrong with an option that is a duration, without its owner's name. */
-export const durationProblem = (option: string, given: unknown): ReadonlyArray<string> =>
-  given === undefined || durationOf(given) !== undefined
-    ? []
-    : [`${option} must be a positive finite duration, got ${shown(given)}`]
-
 /** What is wrong with the options of a tool, without its name. */
 export const problemsOf = (self: WireTool.Any): ReadonlyArray<string> => {
   const given = <A>(annotation: Services.Reference<A>): unknown => Services.get(self.annotations, annotation)
+  const timeout = given(Timeout)
   const retry = given(RetryPolicy)
-  const wholes = { concurrency: given(Concurrency), maxResultSize: given(MaxResultSize) }
+  const counts = { concurrency: given(Concurrency), maxResultSize: given(MaxResultSize) }
   const key = given(ConflictKey)
   return [
-    ...durationProblem("timeout", given(Timeout)),
+    ...(timeout === undefined ? [] : Legal.durationProblem("timeout", timeout)),
     ...(retry === undefined || typeof retry === "boolean" || Schedule.isSchedule(retry)
       ? []
-      : [`retry must be a Schedule or true, got ${shown(retry)}`]),
-    ...Object.entries(wholes).flatMap(([option, value]) =>
-      value === undefined || (Number.isSafeInteger(value) && Number(value) > 0)
-        ? []
-        : [`${option} must be a positive whole number, got ${shown(value)}`]
+      : [`retry must be a Schedule or true, got ${Legal.shown(retry)}`]),
+    ...Object.entries(counts).flatMap(([option, count]) =>
+      count === undefined ? [] : Legal.countProblem(option, count)
     ),
-    ...(key === undefined || typeof key === "function" ? [] : [`conflictKey must be a function, got ${shown(key)}`]),
+    ...(key === undefined || typeof key === "function"
+      ? []
+      : [`conflictKey must be a function, got ${Legal.shown(key)}`]),
     ...Services.get(self.annotations, Guards).flatMap(({ problems }) => problems)
   ]
 }
-
-const shown = (value: unknown): string =>
-  typeof value === "string"
-    ? JSON.stringify(Text.excerpt(value))
-    : typeof value === "object" && value !== null
-    ? Text.describe(value)
-    : String(value)

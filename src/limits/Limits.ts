@@ -29,7 +29,7 @@ import * as RateLimiter from "effect/persistence/RateLimiter"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Guard from "../internal/guard.ts"
-import * as Text from "../internal/text.ts"
+import * as Legal from "../internal/legal.ts"
 
 /**
  * How often a tool may be called.
@@ -116,13 +116,13 @@ export const rateLimit: {
     by: "rateLimit",
     wrong: [
       ...unknownOptions(options, ["limit", "window", "algorithm", "onExceeded", "key"]),
-      ...count("limit", limit),
-      ...duration("window", window),
+      ...Legal.countProblem("limit", limit),
+      ...Legal.durationProblem("window", window),
       ...oneOf("algorithm", algorithm, ["fixed-window", "token-bucket"]),
       ...oneOf("onExceeded", onExceeded, ["delay", "fail"]),
       ...(key === undefined || (typeof key === "string" && key !== "")
         ? []
-        : [`key must be a text that is not empty, got ${shown(key)}`])
+        : [`key must be a text that is not empty, got ${Legal.shown(key)}`])
     ],
     make: (own) =>
       Effect.map(limiter, (limiter) => {
@@ -196,8 +196,8 @@ export const breaker: {
     by: "breaker",
     wrong: [
       ...unknownOptions(options, ["failures", "openFor"]),
-      ...count("failures", failures),
-      ...duration("openFor", openFor)
+      ...Legal.countProblem("failures", failures),
+      ...Legal.durationProblem("openFor", openFor)
     ],
     make: (key, blames) =>
       Effect.map(
@@ -306,27 +306,10 @@ const limiter: Effect.Effect<RateLimiter.RateLimiter, never, Scope.Scope> = Effe
   })
 )
 
-const shown = (u: unknown): string =>
-  Text.excerpt(
-    typeof u === "string"
-      ? JSON.stringify(u)
-      : typeof u === "object" && u !== null && !Duration.isDuration(u)
-      ? Text.describe(u)
-      : String(u)
-  )
-
-const count = (option: string, given: number): ReadonlyArray<string> =>
-  Number.isSafeInteger(given) && given > 0 ? [] : [`${option} must be a positive whole number, got ${shown(given)}`]
-
-const duration = (option: string, given: Duration.Input): ReadonlyArray<string> =>
-  Option.exists(Duration.fromInput(given), (duration) => Duration.isFinite(duration) && Duration.isPositive(duration))
-    ? []
-    : [`${option} must be a positive finite duration, got ${shown(given)}`]
-
 const oneOf = (option: string, given: string | undefined, legal: ReadonlyArray<string>): ReadonlyArray<string> =>
   given === undefined || legal.includes(given)
     ? []
-    : [`${option} must be ${legal.join(" or ")}, got ${shown(given)}`]
+    : [`${option} must be ${legal.join(" or ")}, got ${Legal.shown(given)}`]
 
 const unknownOptions = (options: object, known: ReadonlyArray<string>): ReadonlyArray<string> =>
   Object.keys(options).filter((option) => !known.includes(option))
