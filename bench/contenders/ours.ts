@@ -1,0 +1,39 @@
+// What does toolfold cost on the direct entry of a provider of its own?
+import * as Prompt from "effect/ai/Prompt"
+import * as Effect from "effect/Effect"
+import * as Provider from "../../src/Provider.ts"
+import * as EffectWork from "../effectWork.ts"
+import * as Work from "../work.ts"
+import { define } from "./oursAgent.ts"
+
+export const contender: Work.Contender = {
+  timesOut: ["endless", "heeds", "deaf"],
+  define: (spec, seen) => define(spec, seen, model(spec, seen))
+}
+
+export const model = (spec: Work.Spec, seen: Work.Seen) =>
+  Provider.layer({
+    ask: ({ messages, table }, sink) =>
+      Effect.suspend(() => {
+        seen.requests++
+        seen.definitions = table.schemas.length
+        if (seen.schemas !== undefined) { for (const { input_schema } of table.schemas) seen.schemas.add(input_schema) }
+        const turn = (messages.length - 1) / 2
+        const calls = Work.callsOf(spec, turn).map((id) =>
+          Prompt.makePart("tool-call", { id, name: "get_weather", params: Work.json, providerExecuted: false })
+        )
+        if (calls.length === 0) return Effect.succeed(reply([Prompt.makePart("text", { text: Work.answer })], "stop"))
+        if (sink === undefined) return Effect.succeed(reply(calls, "tool-calls"))
+        const deltas = Work.deltasOf(spec, turn)
+        const text = Prompt.makePart("text", { text: deltas.join("") })
+        return Effect.as(
+          Effect.forEach(deltas, (delta) => sink([{ type: "text", delta }]), { discard: true }),
+          reply([text, ...calls], "tool-calls")
+        )
+      })
+  })
+
+const reply = (
+  content: Provider.Reply["content"],
+  finish: Provider.Reply["finish"]
+): Provider.Reply => ({ content, finish, usage: EffectWork.usage })

@@ -1,0 +1,63 @@
+// What does the start of a minimal agent cost? Its bundle's size, and the CPU time of a process that imports the agent and
+// runs it once, from its modules and from its bundle, over that of a process that does nothing.
+import { build } from "esbuild"
+import { execFileSync } from "node:child_process"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { gzipSync } from "node:zlib"
+import type { Figures } from "./measure.ts"
+
+const here = import.meta.dirname
+const out = join(here, ".out")
+const watch = join(out, "cpu.mjs")
+const idle = join(out, "idle.mjs")
+
+const bundleOf = (name: string): string => join(out, `${name}.min.mjs`)
+const moduleOf = (name: string): string => join(out, "modules", "bench", "minimal", `${name}.js`)
+
+/** Compiles the minimal agents, as they would be installed, and bundles each. */
+export const prepare = async (names: ReadonlyArray<string>): Promise<void> => {
+  mkdirSync(out, { recursive: true })
+  writeFileSync(
+    watch,
+    `process.on("exit", () => { const { user, system } = process.cpuUsage(); console.log("cpu=" + (user + system)) })`
+  )
+  writeFileSync(idle, `console.log("done")`)
+  const compiler = resolve(here, "..", "node_modules", "typescript", "bin", "tsc")
+  execFileSync(process.execPath, [compiler, "-p", join(here, "tsconfig.minimal.json")], { stdio: "inherit" })
+  await Promise.all(names.map((name) =>
+    build({
+      entryPoints: [moduleOf(name)],
+      outfile: bundleOf(name),
+      bundle: true,
+      minify: true,
+      format: "esm",
+      platform: "node",
+      target: "node22",
+      logLevel: "error",
+      banner: {
+        js: `import { createRequire } from "node:module"; const require = createRequire(import.meta.url);`
+      }
+    })
+  ))
+}
+
+/** The least of three starts. */
+const cpuOf = (file: string): number => Math.min(startOf(file), startOf(file), startOf(file))
+
+const startOf = (file: string): number => {
+  const output = execFileSync(process.execPath, ["--import", watch, file], { encoding: "utf8" })
+  if (!output.startsWith("done")) throw new Error(`${file} said ${output}`)
+  return Number(/cpu=(\d+)/.exec(output)?.[1])
+}
+
+export const measure = (name: string): Figures => {
+  const bundle = readFileSync(bundleOf(name))
+  const nothing = cpuOf(idle)
+  return {
+    "import and run": cpuOf(moduleOf(name)) - nothing,
+    "bundle starts": cpuOf(bundleOf(name)) - nothing,
+    "bundle bytes": bundle.length,
+    "bundle bytes gz": gzipSync(bundle, { level: 9 }).length
+  }
+}
