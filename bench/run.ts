@@ -1,7 +1,7 @@
 // What does an agent's loop cost in toolfold and elsewhere? Every workload on every contender in a fresh process, rounds
 // interleaved; prints the table of goals, writes RESULTS.md, and ends with 1 if a must does not hold.
 //
-//   npm run bench -- [--only W2,W3] [--rounds 5] [--contenders ours,effect] [--json]
+//   npm run bench -- [--only W2,W3] [--rounds 3] [--contenders ours,effect] [--json]
 import { execFileSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -18,36 +18,32 @@ interface Workload {
   readonly what: string
   readonly unit: string
   readonly contenders: ReadonlyArray<string>
-  /** At most so many rounds, where they take long or hardly scatter. */
-  readonly rounds: number
 }
 
 const workloads: Readonly<Record<string, Workload>> = {
-  W1: { what: "one turn without a call", unit: "a run", contenders: [...all, "ours-plain"], rounds: 5 },
+  W1: { what: "one turn without a call", unit: "a run", contenders: [...all, "ours-plain"] },
   W2: {
     what: "10 turns with one call each, and a closing one",
     unit: "a turn",
-    contenders: [...all, "effect-ai-deferred", "ours-plain"],
-    rounds: 5
+    contenders: [...all, "effect-ai-deferred", "ours-plain"]
   },
-  W3: { what: "5 turns with so many calls each", unit: "a call", contenders: all, rounds: 3 },
-  W4: { what: "200 tools", unit: "a definition, a turn", contenders: all, rounds: 3 },
-  W5: { what: "10,000 runs at once with a tool of 50 ms", unit: "a run", contenders: all, rounds: 3 },
-  W6: { what: "so many turns with one call each", unit: "a turn", contenders: all, rounds: 3 },
-  W7: { what: "2,000 text deltas and a call", unit: "a run", contenders: [...all, "ours-onText"], rounds: 5 },
-  W8: { what: "start of a minimal agent", unit: "a process, a file", contenders: all, rounds: 3 },
+  W3: { what: "5 turns with so many calls each", unit: "a call", contenders: all },
+  W4: { what: "200 tools", unit: "a definition, a turn", contenders: all },
+  W5: { what: "10,000 runs at once with a tool of 50 ms", unit: "a run", contenders: all },
+  W6: { what: "so many turns with one call each", unit: "a turn", contenders: all },
+  W7: { what: "2,000 text deltas and a call", unit: "a run", contenders: [...all, "ours-onText"] },
+  W8: { what: "start of a minimal agent", unit: "a process, a file", contenders: all },
   W9: {
     what: "1,000 calls that never end, 10 ms each",
     unit: "a run",
-    contenders: ["zod", "effect", "ours", "ai-sdk", "openai-agents", "langchain"],
-    rounds: 2
+    contenders: ["zod", "effect", "ours", "ai-sdk", "openai-agents", "langchain"]
   }
 }
 
 const { values: options } = parseArgs({
   options: {
     only: { type: "string" },
-    rounds: { type: "string", default: "5" },
+    rounds: { type: "string", default: "3" },
     contenders: { type: "string" },
     json: { type: "boolean", default: false }
   }
@@ -59,7 +55,7 @@ const known = new Set(Object.values(workloads).flatMap(({ contenders }) => conte
 const wanted = new Set(options.contenders?.split(",") ?? known)
 const unknown = [...chosen.filter((id) => !(id in workloads)), ...[...wanted].filter((name) => !known.has(name))]
 if (!(rounds > 0) || unknown.length > 0) {
-  console.error(`usage: npm run bench -- [--only W2,W3] [--rounds 5] [--contenders ours,effect] [--json]`)
+  console.error(`usage: npm run bench -- [--only W2,W3] [--rounds 3] [--contenders ours,effect] [--json]`)
   if (unknown.length > 0) console.error(`unknown: ${unknown.join(", ")}`)
   process.exit(2)
 }
@@ -95,17 +91,15 @@ const measure = (contender: string, id: string): Figures => {
     const { code, stderr } = error as { readonly code?: string; readonly stderr?: string }
     const why = code === "ETIMEDOUT"
       ? "did not end in time"
-      : String(stderr ?? error).split("\n").find((line) => line.includes("Error")) ?? String(error)
+      : String(stderr ?? error).split("\n").find((line) => line.includes("Error")) ?? "it failed"
     given.push(`${contender}, ${id}: ${why}`)
     return {}
   }
 }
 
-/** The slow ones are far off, so what takes long is done once with them. */
-const roundsOf = (contender: string, id: string): number => {
-  const most = workloads[id]?.rounds ?? 1
-  return Math.min(rounds, slow.includes(contender) ? Math.floor(most / 2) : most)
-}
+/** The slow ones are far off, and what W9 counts does not scatter: once is enough. */
+const isLeftOut = (contender: string, id: string, round: number): boolean =>
+  round > 0 && (slow.includes(contender) || id === "W9")
 
 const turned = <A>(list: ReadonlyArray<A>, by: number): ReadonlyArray<A> => {
   const at = by % Math.max(1, list.length)
@@ -122,12 +116,13 @@ for (let round = 0; round < rounds; round++) {
   for (const id of chosen) {
     const figures: Record<string, Figures> = {}
     for (const contender of turned(contendersOf(id), round)) {
-      if (round >= roundsOf(contender, id)) continue
+      if (isLeftOut(contender, id, round)) continue
       if (process.stderr.isTTY) process.stderr.write(`round ${round + 1}: ${id} ${contender}\u001B[K\r`)
       figures[contender] = measure(contender, id)
     }
     if (Object.keys(figures).length > 0) results[id]?.push(figures)
   }
+  console.error(`round ${round + 1} of ${rounds}: ${((performance.now() - from) / 1_000).toFixed(0)} s so far\u001B[K`)
 }
 const seconds = (performance.now() - from) / 1_000
 
@@ -187,7 +182,7 @@ const detail = (id: string): string => {
 const report = `# What an agent's loop costs
 
 Written by \`npm run bench\`: Node ${process.versions.node}, ${
-  rounds === 1 ? "one round" : `up to ${rounds} rounds`
+  rounds === 1 ? "one round" : `${rounds} rounds (one for ${slow.join(", ")} and W9)`
 }, ${
   seconds.toFixed(0)
 } s. A model without latency; the same work is checked for the same result before it is timed. Times are

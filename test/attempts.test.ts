@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
+import * as Tracer from "effect/Tracer"
 import { execFile } from "node:child_process"
 import { promisify } from "node:util"
 import * as AgentLoop from "toolfold/AgentLoop"
@@ -393,5 +394,27 @@ describe("a retry", () => {
       assert.deepStrictEqual(attempts, [2])
       const end = all.at(-1)
       assert.deepStrictEqual(end?._tag === "RunEnd" && end.result.turns[0]?.outcomes, [succeeded("done", "try 2")])
+    }).pipe(Effect.provide(Trip.layer)))
+
+  it.effect("has a span for each attempt where a tracer listens", () =>
+    Effect.gen(function*() {
+      const spans: Array<readonly [string, unknown, string]> = []
+      const tracer = Tracer.make({
+        span: (options) => {
+          const span = new Tracer.NativeSpan(options)
+          const end = span.end.bind(span)
+          span.end = (at, exit) => {
+            end(at, exit)
+            spans.push([span.name, Object.fromEntries(span.attributes), exit._tag])
+          }
+          return span
+        }
+      })
+      const { tool } = failing(1, Flaky, { retry: Schedule.recurs(1) })
+      yield* Effect.withTracer(Effect.provide(ask("flaky"), ToolRegistry.layer(tool)), tracer)
+      assert.deepStrictEqual(spans, [
+        ["tool attempt", { tool: "flaky", attempt: 1 }, "Failure"],
+        ["tool attempt", { tool: "flaky", attempt: 2 }, "Success"]
+      ])
     }).pipe(Effect.provide(Trip.layer)))
 })

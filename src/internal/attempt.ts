@@ -5,13 +5,16 @@
  * run is cancelled, it is interrupted and has a grace for its finalizers. What does not end by then is left behind and
  * reported; it cannot write any more.
  */
+import * as Services from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as References from "effect/References"
 import type * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
+import * as Tracer from "effect/Tracer"
 import * as Context from "../Context.ts"
 import type * as Guard from "./guard.ts"
 import * as Log from "./log.ts"
@@ -78,8 +81,17 @@ const attempt = (plan: Plan, body: Guard.Body, scope: Context.CallScope, tries: 
       own.open = false
     }))
   const timed = plan.timeout === undefined ? alone : within(plan, plan.timeout, alone, own, scope)
-  return plan.guard === undefined ? timed : plan.guard(timed)
+  const guarded = plan.guard === undefined ? timed : plan.guard(timed)
+  return plan.retry === undefined ? guarded : traced(plan.tool, scope.attempts, guarded)
 }
+
+// A span costs as much as a call, so there is none where no tracer listens.
+const traced = (tool: string, attempt: number, body: Guard.Body): Guard.Body =>
+  Effect.withFiber(({ context }) =>
+    context.mapUnsafe.has(Tracer.TracerKey) && Services.get(context, References.TracerEnabled)
+      ? Effect.withSpan(body, "tool attempt", { attributes: { tool, attempt }, captureStackTrace: false })
+      : body
+  )
 
 const within = (
   plan: Plan,
