@@ -48,7 +48,7 @@ export const time = (us: number): string => {
 
 export const size = (bytes: number): string => Number.isNaN(bytes) ? "–" : `${(bytes / 1_024).toFixed(1)} KB`
 
-const times = (ratio: number): string =>
+export const times = (ratio: number): string =>
   Number.isNaN(ratio) ? "–" : `×${ratio < 10 ? ratio.toFixed(2) : ratio.toFixed(0)}`
 
 const atMost = (goal: string, found: number, most: number, show: (found: number) => string): Verdict => ({
