@@ -25,6 +25,7 @@ const floors: { readonly [file: string]: number } = {
   "internal/attempt.ts": 1.5,
   "Tool.ts": 2,
   "Turn.ts": 2,
+  "internal/ask.ts": 2.25,
   "internal/outcome.ts": 2.25,
   "internal/around.ts": 2.4,
   "internal/answer.ts": 2.5,

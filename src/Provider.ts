@@ -20,67 +20,12 @@ import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Arguments from "./internal/arguments.ts"
+import type { Ask, Delta, Reply, Request, Sink } from "./internal/ask.ts"
 import * as Codec from "./internal/codec.ts"
 import * as JsonSchema from "./internal/jsonSchema.ts"
 import * as Tool from "./Tool.ts"
 
-/**
- * One request to a model. `messages` only ever grows within a run, and `table` is one object as long as the tools are
- * the same, so a provider may keep what it made of either by identity.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Request {
-  readonly messages: ReadonlyArray<Prompt.Message>
-  readonly table: Tool.Table
-  readonly toolChoice: LanguageModel.ToolChoice<string>
-  /** Asks for JSON of this form instead of text. */
-  readonly format?: { readonly name: string; readonly schema: Tool.Advertised["input_schema"] } | undefined
-}
-
-/**
- * What a model said. Arguments of a call may be the text that the model wrote.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Reply {
-  readonly content: ReadonlyArray<Prompt.AssistantMessagePart>
-  readonly finish: Response.FinishReason
-  readonly usage: Pick<Response.Usage, "inputTokens" | "outputTokens">
-}
-
-/**
- * A piece of what a model is saying.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Delta {
-  readonly type: "text" | "reasoning"
-  readonly delta: string
-}
-
-/**
- * Takes the pieces of a reply while they arrive, a chunk at a time.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Sink {
-  (deltas: ReadonlyArray<Delta>): Effect.Effect<void>
-}
-
-/**
- * Asks a model once. With a sink the reply is streamed into it, and is given whole at the end all the same.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Ask {
-  (request: Request, sink?: Sink): Effect.Effect<Reply, AiError.AiError>
-}
+export type { Ask, Delta, Reply, Request, Settings, Sink } from "./internal/ask.ts"
 
 const EntryKey = Symbol("toolfold/Provider/Entry")
 
