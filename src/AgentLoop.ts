@@ -10,20 +10,22 @@
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
 import * as Cause from "effect/Cause"
+import type * as Services from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Queue from "effect/Queue"
-import * as Random from "effect/Random"
 import * as Ref from "effect/Ref"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
 import * as Context from "./Context.ts"
 import type * as Events from "./Event.ts"
+import * as Id from "./internal/id.ts"
 import * as Log from "./internal/log.ts"
 import * as Observe from "./internal/observe.ts"
 import * as Run from "./internal/run.ts"
+import * as SideBySide from "./internal/sideBySide.ts"
 import * as Provider from "./Provider.ts"
 import * as Ending from "./Result.ts"
 import { type Registry, ToolRegistry } from "./ToolRegistry.ts"
@@ -194,16 +196,18 @@ const withModel = <A, EA, E, R, RA>(
   >
 
 const prepare = <E, R>(agent: Agent<E, R>, options: RunOptions<unknown>): Effect.Effect<Run.Run, E, R> =>
-  Effect.gen(function*() {
-    const instructions = Effect.isEffect(agent.instructions) ? yield* agent.instructions : agent.instructions
-    const messages = [...messagesOf(options.messages ?? []), ...messagesOf(options.prompt ?? [])]
-    const id = (yield* Random.nextIntBetween(0, 2 ** 48)).toString(36)
-    const run = Run.make(id, instructions, messages, options.context ?? Context.empty)
-    if (run.messages.length === run.first) {
-      throw new Error(`agent ${JSON.stringify(agent.name)}: a run needs a prompt or messages that are not blank`)
-    }
-    return run
-  })
+  Effect.flatMap(
+    Effect.isEffect(agent.instructions) ? agent.instructions : Effect.succeed(agent.instructions),
+    (instructions) =>
+      Effect.map(Id.fresh, (id) => {
+        const messages = [...messagesOf(options.messages ?? []), ...messagesOf(options.prompt ?? [])]
+        const run = Run.make(id, instructions, messages, options.context ?? Context.empty)
+        if (run.messages.length === run.first) {
+          throw new Error(`agent ${JSON.stringify(agent.name)}: a run needs a prompt or messages that are not blank`)
+        }
+        return run
+      })
+  )
 
 const messagesOf = (input: Prompt.RawInput | ReadonlyArray<Prompt.Message>): ReadonlyArray<Prompt.Message> =>
   Array.isArray(input) && input.every(isMessage) ? input : Prompt.make(input as Prompt.RawInput).content
@@ -244,7 +248,7 @@ const turns = Effect.fnUntraced(
   function*(agent: Agent<unknown, unknown>, run: Run.Run, watch: Observe.Watch | undefined) {
     const desk: Desk = {
       ask: Provider.askOf(yield* LanguageModel.LanguageModel),
-      registry: yield* offered(agent),
+      registry: yield* offered(agent, yield* ToolRegistry),
       watch
     }
     while (run.turns.length < agent.maxTurns) {
@@ -253,17 +257,25 @@ const turns = Effect.fnUntraced(
       run.batch = batch
       const halt = halts(agent, run, batch)
       if (halt === undefined && batch.places.length > 0) yield* answer(agent, run, batch, desk)
-      yield* fold(run, batch, halt, watch)
-      const result = decide(agent, run, batch, halt)
+      const settled = Run.settle(run, batch, halt === undefined ? "it was not answered" : reasons[halt])
+      if (watch !== undefined || settled.dropped.length > 0) yield* Observe.folded(run, settled, watch)
+      const result = decide(agent, run, batch, halt, settled.isAnswer)
       if (result !== undefined) return result
     }
     return limited(run, "turns")
   }
 )
 
-const offered = Effect.fnUntraced(function*({ name, offers, timeout, toolChoice }: Agent<unknown, unknown>) {
-  let registry = yield* ToolRegistry
-  if (timeout !== undefined) registry = registry.within(timeout)
+const offered = (agent: Agent<unknown, unknown>, registry: Registry): Effect.Effect<Registry> =>
+  agent.timeout === undefined && agent.offers.length === 0 && typeof agent.toolChoice === "string"
+    ? Effect.succeed(registry)
+    : narrowed(agent, registry)
+
+const narrowed = Effect.fnUntraced(function*(
+  { name, offers, timeout, toolChoice }: Agent<unknown, unknown>,
+  all: Registry
+): Effect.fn.Return<Registry> {
+  let registry = timeout === undefined ? all : all.within(timeout)
   for (const selection of offers) registry = yield* Effect.orDie(registry.select(selection))
   if (typeof toolChoice === "object" && "tool" in toolChoice && registry.get(toolChoice.tool) === undefined) {
     throw new Error(`agent ${JSON.stringify(name)}: toolChoice names ${toolChoice.tool}, which it is not offered`)
@@ -292,34 +304,37 @@ const answer = (
 ): Effect.Effect<void> => {
   const { places } = batch
   const allowed = agent.maxToolCalls - run.toolCalls
-  const turn = run.turns.length
   run.toolCalls += places.length
   batch.isDirect = places.every(({ call }) => registry.isReturnDirect(call.name))
-  const one = (place: Run.Place, at: number): Effect.Effect<unknown> => {
-    // Recorded before anybody is told, so that what was shown and what is kept are the same.
-    const answered = Effect.map(
-      Effect.suspend(() => {
-        place.started = true
-        return at < allowed ? registry.answer(place.call, place.scope) : Effect.succeed(tooMany(agent.maxToolCalls))
-      }),
-      (outcome) => {
-        place.outcome = outcome
-      }
-    )
-    return watch === undefined ? answered : Observe.answering(answered, place, watch, turn)
+  const begin = (place: Run.Place, at: number, running: Services.Context<never>): Fiber.Fiber<Turn.Outcome> => {
+    place.started = true
+    return at < allowed
+      ? registry.begin(place.call, place.scope, running)
+      : Effect.runFork(Effect.succeed(tooMany(agent.maxToolCalls)))
   }
-  // A call that waits has a fiber of its own, whatever the concurrency: what it leaves behind ends with it.
-  const serial = agent.concurrency === "sequential" || places.some(({ call }) => registry.isSerial(call.name))
-  return serial && places.length > 1
-    ? Effect.forEach(places, (place, at) => Effect.forEach([place], () => one(place, at), apart), { discard: true })
-    : Effect.forEach(
-      places,
-      one,
-      serial ? apart : { concurrency: agent.concurrency as number | "unbounded", discard: true }
-    )
+  return SideBySide.run(
+    places,
+    atATime(agent, places, registry),
+    watch === undefined ?
+      begin :
+      (place, at, running) =>
+        Effect.runForkWith(running)(Observe.answering((running) => begin(place, at, running), place, watch, run)),
+    (place, outcome) => {
+      place.outcome = outcome
+    }
+  )
 }
 
-const apart = { concurrency: 2, discard: true } as const
+const atATime = (
+  { concurrency }: Agent<unknown, unknown>,
+  places: ReadonlyArray<Run.Place>,
+  registry: Registry
+): number =>
+  concurrency === "sequential" || places.some(({ call }) => registry.isSerial(call.name))
+    ? 1
+    : concurrency === "unbounded"
+    ? Infinity
+    : concurrency
 
 const tooMany = (most: number): Turn.Outcome => ({
   _tag: "Failure",
@@ -347,36 +362,27 @@ const reasons = {
   stopped: "the run was stopped before its calls were run"
 }
 
-const fold = (
-  run: Run.Run,
-  batch: Run.Batch,
-  halt: Halt | undefined,
-  watch: Observe.Watch | undefined
-): Effect.Effect<void> => {
-  const settled = Run.settle(run, batch, halt === undefined ? "it was not answered" : reasons[halt])
-  return watch === undefined && settled.dropped.length === 0 ? Effect.void : Observe.folded(run, settled, watch)
-}
-
 const decide = (
   agent: Agent<unknown, unknown>,
   run: Run.Run,
   batch: Run.Batch,
-  halt: Halt | undefined
+  halt: Halt | undefined,
+  isAnswer: boolean
 ): Ending.Result | undefined => {
   if (halt === "refused") return { _tag: "Refused", reason: batch.reply.finish, ...end(run) }
   // A paused answer goes on when the model is asked again.
   if (halt === "stopped" || (batch.places.length === 0 && batch.reply.finish !== "pause")) return completed(run)
-  if (batch.isDirect && batch.places.every(({ outcome }) => outcome?._tag === "Success")) {
-    return { ...completed(run), direct: true }
-  }
+  if (isAnswer) return { ...completed(run), direct: true }
   for (const { outcome } of batch.places) {
     if (outcome?._tag === "Success") run.errorsInARow = 0
     else if (outcome?._tag === "Failure" || outcome?._tag === "Interrupted") run.errorsInARow++
   }
   if (run.toolCalls > agent.maxToolCalls) return limited(run, "tool-calls")
   if (run.errorsInARow >= agent.maxConsecutiveToolErrors) return limited(run, "tool-errors")
-  const at = { context: Ref.getUnsafe(run.context), text: batch.text, asked: [] }
-  return agent.stop?.(run.turns, at) ? completed(run) : undefined
+  const { stop } = agent
+  return stop?.(run.turns, { context: Ref.getUnsafe(run.context), text: batch.text, asked: [] })
+    ? completed(run)
+    : undefined
 }
 
 const completed = (run: Run.Run): Ending.Completed => ({ _tag: "Completed", ...end(run) })

@@ -12,6 +12,7 @@ import type * as Toolkit from "effect/ai/Toolkit"
 import * as Services from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import type * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
@@ -21,9 +22,11 @@ import type * as Around from "./internal/around.ts"
 import * as Assembly from "./internal/assembly.ts"
 import * as Attempt from "./internal/attempt.ts"
 import * as Callable from "./internal/callable.ts"
+import type { Entry } from "./internal/entry.ts"
 import * as Environment from "./internal/environment.ts"
 import * as Legal from "./internal/legal.ts"
 import * as Outcome from "./internal/outcome.ts"
+import * as SideBySide from "./internal/sideBySide.ts"
 import * as Tool from "./Tool.ts"
 import type * as Turn from "./Turn.ts"
 
@@ -86,7 +89,13 @@ export interface Registry {
   readonly within: (timeout: Duration.Duration) => Registry
   /** Answers a call. Always succeeds, with one outcome; ends otherwise only when the caller is interrupted. */
   readonly answer: (call: Turn.Call, scope: Context.CallScope) => Effect.Effect<Turn.Outcome>
-  readonly [EntriesKey]: ReadonlyArray<Answer.Entry>
+  /** Begins to answer a call, in a fiber of its own, for whoever runs among these services. */
+  readonly begin: (
+    call: Turn.Call,
+    scope: Context.CallScope,
+    running: Services.Context<never>
+  ) => Fiber.Fiber<Turn.Outcome>
+  readonly [EntriesKey]: ReadonlyArray<Entry>
 }
 
 const EntriesKey = Symbol("toolfold/ToolRegistry/Entries")
@@ -191,7 +200,7 @@ export const merge = <const Layers extends ReadonlyArray<Layer.Layer<ToolRegistr
   // In one build, so that a layer below several of them is built once.
   Layer.fromBuild((memoMap, scope) =>
     Effect.gen(function*() {
-      const entries: Array<ReadonlyArray<Answer.Entry>> = []
+      const entries: Array<ReadonlyArray<Entry>> = []
       // Each layer is one of `Layers`, whose errors and needs the result has.
       for (const each of layers as ReadonlyArray<Each<Layers>>) {
         const context = yield* Layer.buildWithMemoMap(each, memoMap, scope)
@@ -343,13 +352,13 @@ const start = Effect.fnUntraced(function*(drafts: ReadonlyArray<Assembly.Draft>)
   return build(yield* Effect.forEach(drafts, (draft) => Assembly.equip(draft, locks)))
 })
 
-const assemble = (entries: ReadonlyArray<Answer.Entry>): Effect.Effect<Registry, RegistryError> =>
+const assemble = (entries: ReadonlyArray<Entry>): Effect.Effect<Registry, RegistryError> =>
   Effect.suspend(() => {
     const problems = Assembly.problemsIn(entries)
     return problems.length > 0 ? Effect.fail(new RegistryError({ problems })) : Effect.succeed(build(entries))
   })
 
-const build = (unsorted: ReadonlyArray<Answer.Entry>): Registry => {
+const build = (unsorted: ReadonlyArray<Entry>): Registry => {
   const entries = unsorted.toSorted((a, b) => a.tool.name < b.tool.name ? -1 : 1)
   const byName = new Map(entries.map((entry) => [entry.tool.name, entry]))
   const names = entries.map(({ tool }) => tool.name)
@@ -359,6 +368,12 @@ const build = (unsorted: ReadonlyArray<Answer.Entry>): Registry => {
   const ofTool = <A>(f: (tool: WireTool.Any) => A) => (name: string): A | undefined => {
     const tool = get(name)
     return tool === undefined ? undefined : f(tool)
+  }
+  const begin: Registry["begin"] = (call, scope, running) => {
+    const entry = byName.get(call.name)
+    return entry === undefined
+      ? Answer.unrun(scope, Outcome.unknownTool(call.name, names))
+      : Answer.begin(entry, call, scope, running)
   }
   return {
     names,
@@ -383,12 +398,8 @@ const build = (unsorted: ReadonlyArray<Answer.Entry>): Registry => {
       timed.set(timeout, known)
       return known
     },
-    answer: (call, scope) => {
-      const entry = byName.get(call.name)
-      return entry === undefined
-        ? Answer.unrun(scope, Outcome.unknownTool(call.name, names))
-        : Answer.answer(entry, call, scope)
-    },
+    answer: (call, scope) => SideBySide.one((running) => begin(call, scope, running)),
+    begin,
     [EntriesKey]: entries
   }
 }
@@ -399,8 +410,8 @@ const isSelected = (tool: WireTool.Any, { excludeTags, names, tags }: Selection)
   (excludeTags === undefined || !Tool.hasAnyTag(tool, excludeTags))
 
 const selectFrom = (
-  entries: ReadonlyArray<Answer.Entry>,
-  byName: ReadonlyMap<string, Answer.Entry>,
+  entries: ReadonlyArray<Entry>,
+  byName: ReadonlyMap<string, Entry>,
   selection: Selection
 ): Effect.Effect<Registry, RegistryError> => {
   const missing = (selection.names ?? []).filter((name) => !byName.has(name))

@@ -50,7 +50,7 @@ export type Call = typeof Call.Type
 export const call = (
   asked: { readonly id: string; readonly name: string; readonly params: unknown },
   options?: { readonly isCutOff?: boolean }
-): Call => ({ id: asked.id, name: asked.name, ...Arguments.parse(asked.params, options) })
+): Call => ({ ...Arguments.parse(asked.params, options), id: asked.id, name: asked.name })
 
 /**
  * A write as data: the class of slots, and its values as JSON.

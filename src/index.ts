@@ -5,6 +5,7 @@
  */
 export * as AgentLoop from "./AgentLoop.ts"
 export * as Context from "./Context.ts"
+export * as Pricing from "./Pricing.ts"
 export * as Provider from "./Provider.ts"
 export * as Stop from "./Stop.ts"
 export * as Tool from "./Tool.ts"

@@ -16,7 +16,7 @@ const doors = Object.entries(manifest.exports).filter((entry): entry is [string,
 )
 
 const offers: { readonly [door: string]: ReadonlyArray<string> } = {
-  ".": ["AgentLoop", "Context", "Provider", "Stop", "Tool", "ToolRegistry", "Turn", "Usage"],
+  ".": ["AgentLoop", "Context", "Pricing", "Provider", "Stop", "Tool", "ToolRegistry", "Turn", "Usage"],
   "./AgentLoop": ["ModelFailed", "isAgent", "make", "run", "start", "stream"],
   "./Context": [
     "CurrentCall",
@@ -40,7 +40,18 @@ const offers: { readonly [door: string]: ReadonlyArray<string> } = {
     "slotsOf",
     "sum"
   ],
-  "./Provider": ["askOf", "layer", "make", "unknownUsage"],
+  "./Pricing": ["Pricing", "costOf", "layer", "make"],
+  "./Provider": [
+    "askOf",
+    "fallback",
+    "isTransient",
+    "layer",
+    "make",
+    "rateLimit",
+    "retry",
+    "timeout",
+    "unknownUsage"
+  ],
   "./Stop": ["afterTurns", "all", "any", "whenAsked", "whenCalled"],
   "./Tool": [
     "category",

@@ -6,6 +6,7 @@ import type * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import type * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
 import type * as Tool from "../Tool.ts"
 
 /**
@@ -19,8 +20,12 @@ export interface Request {
   readonly messages: ReadonlyArray<Prompt.Message>
   readonly table: Tool.Table
   readonly toolChoice: LanguageModel.ToolChoice<string>
-  /** Asks for JSON of this form instead of text. */
-  readonly format?: { readonly name: string; readonly schema: Tool.Advertised["input_schema"] } | undefined
+  /** Asks for JSON of this form instead of text; `source` is the Schema that the form was made of. */
+  readonly format?: {
+    readonly name: string
+    readonly schema: Tool.Advertised["input_schema"]
+    readonly source?: Schema.Constraint | undefined
+  } | undefined
   readonly settings?: Settings | undefined
 }
 

@@ -11,14 +11,15 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Context from "../Context.ts"
 import * as Tool from "../Tool.ts"
-import * as Answer from "./answer.ts"
 import * as Attempt from "./attempt.ts"
 import * as Callable from "./callable.ts"
+import type { Entry } from "./entry.ts"
+import * as Failing from "./failing.ts"
 import * as Guard from "./guard.ts"
 import * as Options from "./options.ts"
 
 /** A tool, its body, and where that runs. */
-export type Draft = Pick<Answer.Entry, "tool" | "run" | "environment">
+export type Draft = Pick<Entry, "tool" | "run" | "environment">
 
 /** Everything that is wrong with these tools, duplicate names first. */
 export const problemsIn = (drafts: ReadonlyArray<Draft>): ReadonlyArray<string> => [
@@ -69,7 +70,7 @@ const problemsOf = (tool: WireTool.Any): ReadonlyArray<string> => {
 export const equip = Effect.fnUntraced(function*(
   draft: Draft,
   locks: Attempt.Locks
-): Effect.fn.Return<Answer.Entry, never, Scope.Scope> {
+): Effect.fn.Return<Entry, never, Scope.Scope> {
   const { tool } = draft
   const guards: Array<(body: Guard.Body) => Guard.Body> = []
   for (const guard of Services.get(tool.annotations, Guard.Guards)) {
@@ -92,7 +93,7 @@ export const equip = Effect.fnUntraced(function*(
       isTransient: (failed) =>
         (failed instanceof Attempt.TimedOut && !failed.stillRunning) ||
         (!(failed instanceof Attempt.TimedOut) && !(failed instanceof Guard.Refusal) &&
-          Answer.classOf(tool, failed) === "transient"),
+          Failing.classOf(tool, failed) === "transient"),
       guard: guards.length === 0
         ? undefined
         : (body) => guards.reduceRight((guarded, guard) => guard(guarded), body),
@@ -110,11 +111,11 @@ const blames = (tool: WireTool.Any, failed: Cause.Cause<unknown>): boolean => {
   if (Cause.hasInterruptsOnly(failed)) return false
   const error = Cause.findError(failed)
   return Result.isFailure(error) || error.success instanceof Attempt.TimedOut ||
-    Answer.classOf(tool, error.success) !== "semantic"
+    Failing.classOf(tool, error.success) !== "semantic"
 }
 
 /** The same entry with the plan that its options come to. */
-export const planned = (entry: Omit<Answer.Entry, "plan">): Answer.Entry => {
+export const planned = (entry: Omit<Entry, "plan">): Entry => {
   const { around, fallbackTimeout, declared } = entry
   const timeout = declared.timeout ?? fallbackTimeout
   const { conflictKey, guard, permits, retry } = declared
@@ -123,7 +124,7 @@ export const planned = (entry: Omit<Answer.Entry, "plan">): Answer.Entry => {
 }
 
 /** The entries of several registries, in which equal conflict keys are one. */
-export const together = (entries: ReadonlyArray<Answer.Entry>): ReadonlyArray<Answer.Entry> => {
+export const together = (entries: ReadonlyArray<Entry>): ReadonlyArray<Entry> => {
   const locks = Attempt.locks()
   return entries.map((entry) => planned({ ...entry, declared: { ...entry.declared, locks } }))
 }

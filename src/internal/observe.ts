@@ -2,14 +2,19 @@
  * How do observers watch a run without being able to hurt it?
  */
 import type * as AiError from "effect/ai/AiError"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import type * as Services from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as Ref from "effect/Ref"
+import * as Result from "effect/Result"
 import type * as Event from "../Event.ts"
 import type * as Provider from "../Provider.ts"
 import * as Turn from "../Turn.ts"
 import * as Log from "./log.ts"
 import * as Run from "./run.ts"
+import * as SideBySide from "./sideBySide.ts"
 import * as Text from "./text.ts"
 
 /** Where events go. `deltas` says that somebody wants the pieces of the answer while they arrive. */
@@ -31,8 +36,27 @@ export const make = <R>(observers: Observers<R>): Watch | undefined => {
   // Observers run in the fiber of the run, which states what they need.
   const { onText, onToolCall } = observers as Observers<never>
   if (onText === undefined && onToolCall === undefined) return undefined
-  const emit = (events: ReadonlyArray<Event.Event>) =>
-    Effect.forEach(events, (event) => tell(event, onText, onToolCall), { discard: true })
+  const tell = (event: Event.Event): Effect.Effect<void> | undefined => {
+    switch (event._tag) {
+      case "TextDelta":
+        return onText && safely("onText", () => onText(event.delta))
+      case "CallStart":
+      case "CallEnd":
+        return onToolCall && safely("onToolCall", () => onToolCall(toolCall(event)))
+      default:
+        return undefined
+    }
+  }
+  // A plain observer is called as it is; only one that is an Effect takes a step of the runtime.
+  const tellFrom = (events: ReadonlyArray<Event.Event>, first: number): Effect.Effect<void> => {
+    for (let at = first; at < events.length; at++) {
+      const event = events[at]
+      const told = event && tell(event)
+      if (told !== undefined) return Effect.flatMap(told, () => tellFrom(events, at + 1))
+    }
+    return Effect.void
+  }
+  const emit = (events: ReadonlyArray<Event.Event>) => Effect.suspend(() => tellFrom(events, 0))
   return {
     deltas: onText !== undefined,
     emit,
@@ -40,27 +64,17 @@ export const make = <R>(observers: Observers<R>): Watch | undefined => {
   }
 }
 
-const tell = (
-  event: Event.Event,
-  onText: Observers<never>["onText"],
-  onToolCall: Observers<never>["onToolCall"]
-): Effect.Effect<void> => {
-  switch (event._tag) {
-    case "TextDelta":
-      return onText === undefined ? Effect.void : safely("onText", () => onText(event.delta))
-    case "CallStart":
-    case "CallEnd":
-      return onToolCall === undefined ? Effect.void : safely("onToolCall", () => onToolCall(toolCall(event)))
-    default:
-      return Effect.void
-  }
+const safely = (
+  name: string,
+  observe: () => Effect.Effect<unknown, unknown> | void
+): Effect.Effect<void> | undefined => {
+  const failed = (cause: Cause.Cause<unknown>) => Log.safely(Effect.logWarning(`observer ${name} failed`, cause))
+  const observed = Result.try(observe)
+  if (Result.isFailure(observed)) return failed(Cause.die(observed.failure))
+  return Effect.isEffect(observed.success)
+    ? Effect.asVoid(Effect.catchCause(observed.success, failed))
+    : undefined
 }
-
-const safely = (name: string, observe: () => Effect.Effect<unknown, unknown> | void): Effect.Effect<void> =>
-  Effect.suspend(() => observe() ?? Effect.void).pipe(
-    Effect.catchCause((cause) => Log.safely(Effect.logWarning(`observer ${name} failed`, cause))),
-    Effect.asVoid
-  )
 
 const toolCall = (event: Event.CallStart | Event.CallEnd): Event.ToolCall => {
   const { id, input, name, raw } = event.call
@@ -108,14 +122,15 @@ export const asking = Effect.fnUntraced(function*(
 
 const tags = { text: "TextDelta", reasoning: "ReasoningDelta" } as const
 
-/** Answers a call before watchers: one start, and one end whatever happens. `answered` fills the place. */
+/** Answers a call before watchers: one start, and one end whatever happens. */
 export const answering = Effect.fnUntraced(function*(
-  answered: Effect.Effect<unknown>,
+  begin: (running: Services.Context<never>) => Fiber.Fiber<Turn.Outcome>,
   place: Run.Place,
   { emit, last }: Watch,
-  turn: number
-): Effect.fn.Return<void> {
+  run: Run.Run
+): Effect.fn.Return<Turn.Outcome> {
   const { call } = place
+  const turn = run.turns.length
   const from = yield* Clock.currentTimeMillis
   const ended = (emit: Watch["emit"]) =>
     Effect.flatMap(Clock.currentTimeMillis, (to) =>
@@ -127,8 +142,17 @@ export const answering = Effect.fnUntraced(function*(
         attempts: place.scope.attempts,
         durationMs: to - from
       }]))
-  yield* Effect.onInterrupt(Effect.andThen(emit([{ _tag: "CallStart", turn, call }]), answered), () => ended(last))
+  const answered = Effect.map(SideBySide.one(begin), (outcome) => {
+    // Recorded before anybody is told, so that what was shown and what is kept are the same.
+    place.outcome = outcome
+    return outcome
+  })
+  const outcome = yield* Effect.onInterrupt(
+    Effect.andThen(emit([{ _tag: "CallStart", turn, call }]), answered),
+    () => ended(last)
+  )
   yield* ended(emit)
+  return outcome
 })
 
 /** Tells what a batch folded to. Writes that a combiner threw on are warned of, watched or not. */

@@ -5,11 +5,11 @@
 import type * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
 import type * as Context from "../Context.ts"
 import type * as Turn from "../Turn.ts"
 import type * as Attempt from "./attempt.ts"
 import * as Explain from "./explain.ts"
+import * as Id from "./id.ts"
 import * as Log from "./log.ts"
 import * as Text from "./text.ts"
 
@@ -87,7 +87,7 @@ export const opaque = Effect.fnUntraced(function*(
   cause: Cause.Cause<unknown>,
   failureClass: keyof typeof advice = "semantic"
 ): Effect.fn.Return<Turn.Outcome> {
-  const errorId = scope.id === "" ? (yield* Random.nextIntBetween(0, 2 ** 48)).toString(36) : scope.id
+  const errorId = scope.id === "" ? yield* Id.fresh : scope.id
   const line = `tool ${JSON.stringify(call.name)} ${what}`
   yield* Effect.logError(line, cause).pipe(
     Effect.catchCause(() => Log.safely(Effect.logError(`${line} of something that cannot be shown`))),

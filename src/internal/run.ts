@@ -86,80 +86,83 @@ export const make = (
 export const hear = (run: Run, reply: Provider.Reply): Batch => {
   let text = ""
   let reasoning = ""
-  const places: Array<Place> = []
-  const own = Transcript.ids((at) => `call_${run.id}_${run.turns.length}_${at}`)
-  const context = Ref.getUnsafe(run.context)
+  let places: Array<Place> | undefined
+  const turn = run.turns.length
+  const own = Transcript.ids((at) => `call_${run.id}_${turn}_${at}`)
   const content = Transcript.spoken(reply.content).map((part) => {
     if (part.type === "text") text += part.text
     else if (part.type === "reasoning") reasoning += part.text
-    else if (part.type === "tool-call" && part.providerExecuted) own(part.id)
-    else if (part.type === "tool-call") {
-      const call = Turn.call({ ...part, id: own(part.id) }, { isCutOff: reply.finish === "length" })
-      const scope = Context.callScope(context, `${run.id}-${run.turns.length}-${places.length}`)
-      places.push({ call, scope, started: false, outcome: undefined })
-      return { ...part, id: call.id, params: Arguments.isObject(call.input) ? call.input : {} }
-    }
-    return part
+    if (part.type !== "tool-call") return part
+    const id = own(part.id)
+    if (part.providerExecuted) return part
+    const call = Turn.call({ id, name: part.name, params: part.params }, reply.finish === "length" ? cutOff : undefined)
+    const scope = Context.callScope(Ref.getUnsafe(run.context), `${run.id}-${turn}-${places?.length ?? 0}`)
+    const place: Place = { call, scope, started: false, outcome: undefined }
+    // An array that starts with its member has no room to spare; most often there is one call.
+    if (places === undefined) places = [place]
+    else places.push(place)
+    return { ...part, id, params: Arguments.isObject(call.input) ? call.input : {} }
   })
-  return { reply, content, text, reasoning, places, isDirect: false }
+  return { reply, content, text, reasoning, places: places ?? [], isDirect: false }
 }
 
-/** The results of a batch as an answer, where every call of it may be one and succeeded. */
-const direct = ({ isDirect, places }: Batch, outcomes: ReadonlyArray<Turn.Outcome>): string | undefined =>
-  isDirect && places.length > 0 && outcomes.every(({ _tag }) => _tag === "Success")
-    ? outcomes.map(Turn.told).map((told) => typeof told === "string" ? told : JSON.stringify(told)).join("\n")
-    : undefined
+const cutOff = { isCutOff: true } as const
 
 /** What a settled batch changed. */
 export interface Settled {
   readonly before: Context.Context
   readonly dropped: ReadonlyArray<{ readonly id: string; readonly error: unknown }>
+  /** Its results are the answer. */
+  readonly isAnswer: boolean
 }
 
 /** Makes the batch part of the run; calls without an outcome were cut off for this reason. */
 export const settle = (run: Run, batch: Batch, reason: string): Settled => {
+  const { content, isDirect, places, reasoning, reply: { finish, usage: spent }, text } = batch
   const before = Ref.getUnsafe(run.context)
-  const calls: Array<Turn.Call> = []
-  const outcomes: Array<Turn.Outcome> = []
-  const results: Array<Transcript.Told> = []
-  const dropped: Array<{ readonly id: string; readonly error: unknown }> = []
+  const outcomes = places.map((place) => {
+    place.scope.open = false
+    return outcomeOf(place, reason)
+  })
+  const { context, dropped } = fold(before, places, outcomes)
+  run.context.ref.current = context
+  const usage = Usage.fromResponse(spent)
+  run.usage = Usage.add(run.usage, usage)
+  const isAnswer = isDirect && places.length > 0 && outcomes.every(({ _tag }) => _tag === "Success")
+  run.text = isAnswer ? outcomes.map(shown).join("\n") : text
+  if (content.length > 0) run.messages.push(Transcript.assistant(content))
+  if (places.length > 0) run.messages.push(Transcript.results(outcomes.map((outcome, at) => told(places[at], outcome))))
+  run.turns.push({ index: run.turns.length, text, reasoning, calls: places.map(callOf), outcomes, usage, finish })
+  run.batch = undefined
+  return { before, dropped, isAnswer }
+}
+
+const told = (place: Place | undefined, outcome: Turn.Outcome): Prompt.ToolResultPart => {
+  const parts = outcome._tag === "Success" ? outcome.parts : undefined
+  const { id, name } = (place as Place).call // each outcome has its place
+  return Transcript.result(id, name, Turn.isError(outcome), Turn.told(outcome), parts)
+}
+
+const shown = (outcome: Turn.Outcome): string => {
+  const told = Turn.told(outcome)
+  return typeof told === "string" ? told : JSON.stringify(told)
+}
+
+const nothing: Settled["dropped"] = []
+
+/** Folds what the calls wrote that succeeded, in call order; a call whose writes do not fold loses all of them. */
+const fold = (
+  before: Context.Context,
+  places: ReadonlyArray<Place>,
+  outcomes: ReadonlyArray<Turn.Outcome>
+): { readonly context: Context.Context; readonly dropped: Settled["dropped"] } => {
   let context = before
-  for (const place of batch.places) {
-    const { call: { id, name }, scope } = place
-    const outcome = outcomeOf(place, reason)
-    scope.open = false
-    calls.push(callOf(place))
-    outcomes.push(outcome)
-    results.push({
-      id,
-      name,
-      isFailure: Turn.isError(outcome),
-      result: Turn.told(outcome),
-      parts: outcome._tag === "Success" ? outcome.parts : undefined
-    })
-    if (outcome._tag !== "Success" || scope.writes.length === 0) continue
+  let dropped = nothing
+  places.forEach(({ call: { id }, scope }, at) => {
+    if (outcomes[at]?._tag !== "Success" || scope.writes.length === 0) return
     const folded = Result.try(() => Context.fold(context, scope.writes))
     if (Result.isSuccess(folded)) context = folded.success
-    else dropped.push({ id, error: folded.failure })
-  }
-  run.context.ref.current = context
-  const usage = Usage.fromResponse(batch.reply.usage)
-  run.usage = Usage.add(run.usage, usage)
-  run.text = direct(batch, outcomes) ?? batch.text
-  if (batch.content.length > 0) run.messages.push(Transcript.assistant(batch.content))
-  if (calls.length > 0) {
-    run.messages.push(Transcript.results(results))
-  }
-  const { finish } = batch.reply
-  run.turns.push({
-    index: run.turns.length,
-    text: batch.text,
-    reasoning: batch.reasoning,
-    calls,
-    outcomes,
-    usage,
-    finish
+    else dropped = [...dropped, { id, error: folded.failure }]
   })
-  run.batch = undefined
-  return { before, dropped }
+  return { context, dropped }
 }

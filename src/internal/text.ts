@@ -3,21 +3,26 @@
  */
 
 /** The same value with every half surrogate pair in it replaced; the very same where there is none. */
-export const wellFormed = (u: unknown): unknown => {
-  if (typeof u === "string") return u.isWellFormed() ? u : u.toWellFormed()
-  if (Array.isArray(u)) {
-    const members = u.map(wellFormed)
-    return members.every((member, at) => member === u[at]) ? u : members
-  }
-  if (typeof u !== "object" || u === null || !isPlain(u)) return u
-  const entries = Object.entries(u)
-  const made = entries.map(([key, value]) =>
-    [key.isWellFormed() ? key : key.toWellFormed(), wellFormed(value)] as const
-  )
-  return made.every(([key, value], at) => key === entries[at]?.[0] && value === entries[at][1])
-    ? u
-    : Object.fromEntries(made)
+export const wellFormed = (u: unknown): unknown => isWellFormed(u) ? u : mended(u)
+
+// Asked first, since it is nearly always so and costs no copy.
+const isWellFormed = (u: unknown): boolean => {
+  if (typeof u === "string") return u.isWellFormed()
+  if (typeof u !== "object" || u === null) return true
+  if (Array.isArray(u)) return u.every(isWellFormed)
+  if (!isPlain(u)) return true
+  for (const key of Object.keys(u)) if (!key.isWellFormed() || !isWellFormed(Reflect.get(u, key))) return false
+  return true
 }
+
+const mended = (u: unknown): unknown =>
+  typeof u === "string"
+    ? u.toWellFormed()
+    : Array.isArray(u)
+    ? u.map(wellFormed)
+    : typeof u === "object" && u !== null && isPlain(u)
+    ? Object.fromEntries(Object.entries(u).map(([key, value]) => [key.toWellFormed(), wellFormed(value)]))
+    : u
 
 const isPlain = (u: object): boolean => {
   const proto: unknown = Object.getPrototypeOf(u)

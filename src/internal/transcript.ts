@@ -6,16 +6,6 @@ import * as Prompt from "effect/ai/Prompt"
 import * as Arguments from "./arguments.ts"
 import * as Text from "./text.ts"
 
-/** What a model is told of one call. */
-export interface Told {
-  readonly id: string
-  readonly name: string
-  readonly isFailure: boolean
-  readonly result: unknown
-  /** What the model is to see in the place of the result. */
-  readonly parts?: ReadonlyArray<unknown> | undefined
-}
-
 // A copy of a part that is there costs a fraction of making one.
 const blankResult = Prompt.makePart("tool-result", {
   id: "",
@@ -24,27 +14,35 @@ const blankResult = Prompt.makePart("tool-result", {
   result: null,
   providerExecuted: false
 })
+const noOptions = Object.freeze({})
 const blankResults = Prompt.makeMessage("tool", { content: [] })
 const blankAssistant = Prompt.makeMessage("assistant", { content: [] })
 
-const resultPart = ({ id, isFailure, name, parts, result }: Told): Prompt.ToolResultPart => {
-  const part = { ...blankResult, id, name, isFailure, result: Text.wellFormed(result), options: {} }
+/** What the model is told of one call; `parts` are what it is to see in the place of the result. */
+export const result = (
+  id: string,
+  name: string,
+  isFailure: boolean,
+  result: unknown,
+  parts?: ReadonlyArray<unknown>
+): Prompt.ToolResultPart => {
+  const part = { ...blankResult, id, name, isFailure, result: Text.wellFormed(result), options: noOptions }
   // They are what a tool's `toModelOutput` gave.
   return parts === undefined ? part : { ...part, modelOutput: parts as ReadonlyArray<Prompt.ToolModelOutputPart> }
 }
 
 /** The message that answers the calls of one turn. */
-export const results = (told: ReadonlyArray<Told>): Prompt.ToolMessage => ({
+export const results = (content: ReadonlyArray<Prompt.ToolResultPart>): Prompt.ToolMessage => ({
   ...blankResults,
-  content: told.map(resultPart),
-  options: {}
+  content,
+  options: noOptions
 })
 
 /** The message of what the model said. */
 export const assistant = (content: ReadonlyArray<Prompt.AssistantMessagePart>): Prompt.AssistantMessage => ({
   ...blankAssistant,
   content,
-  options: {}
+  options: noOptions
 })
 
 const isBlank = (part: { readonly type: string; readonly text?: unknown; readonly options: object }): boolean =>
@@ -60,11 +58,15 @@ const isKept = (part: Prompt.AssistantMessagePart) => !isBlank(part) && part.typ
 
 /** Gives calls ids of their own: one that is missing or taken is replaced by one that is free. */
 export const ids = (fresh: (at: number) => string) => {
-  const taken = new Set<string>()
+  // Most often there is one call and no need for a set.
+  let first: string | undefined
+  let others: Set<string> | undefined
+  const isTaken = (id: string): boolean => id === first || others?.has(id) === true
   return (id: string): string => {
     let own = id
-    for (let at = taken.size; own === "" || taken.has(own); at++) own = fresh(at)
-    taken.add(own)
+    for (let at = first === undefined ? 0 : 1 + (others?.size ?? 0); own === "" || isTaken(own); at++) own = fresh(at)
+    if (first === undefined) first = own
+    else (others ??= new Set()).add(own)
     return own
   }
 }
@@ -129,7 +131,7 @@ const healAssistant = (
       const params = Arguments.isObject(part.params) ? part.params : Arguments.toObject(part.params)
       content.push(id === part.id && params === part.params ? part : { ...part, id, params })
       const place = { results, at: results.length, id }
-      results.push(resultPart({ id, name: part.name, isFailure: true, result: cancelled }))
+      results.push(result(id, part.name, true, cancelled))
       // A call that repeats the id of an earlier message is meant by the results that follow.
       if (asked.has(part.id)) open.get(part.id)?.push(place)
       else open.set(part.id, [place])

@@ -30,6 +30,7 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Guard from "../internal/guard.ts"
 import * as Legal from "../internal/legal.ts"
+import * as Log from "../internal/log.ts"
 
 /**
  * How often a tool may be called.
@@ -134,7 +135,7 @@ export const rateLimit: {
               Effect.fail(new Guard.Refusal(`The tool is called too often: ${often}. ${again(retryAfter)}`))),
             Effect.catchTag("RateLimiterError", (error) =>
               Effect.as(
-                Effect.logWarning("the store of a rate limit does not answer", Cause.fail(error)),
+                Log.safely(Effect.logWarning("the store of a rate limit does not answer", Cause.fail(error))),
                 Duration.zero
               ))
           )

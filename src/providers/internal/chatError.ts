@@ -3,8 +3,8 @@
  * words and without its caller's secrets.
  */
 import * as AiError from "effect/ai/AiError"
-import * as Duration from "effect/Duration"
 import type * as HttpClientError from "effect/http/HttpClientError"
+import * as RetryAfter from "../../internal/retryAfter.ts"
 import * as Text from "../../internal/text.ts"
 import * as ChatReply from "./chatReply.ts"
 import { isJson, type Json, object, text } from "./json.ts"
@@ -96,6 +96,7 @@ const classify = (answered: number, error: ServerError, headers: Headers, url: s
     status === 200 ? "" : ` (HTTP ${status})`
   }`
   const metadata = { openaiCompatible: { message: error.message } }
+  const waits = waiting(status, headers)
   // What the server calls it says more than its status.
   if (status === 402 || is(/insufficient_quota|billing|credit/)) return new AiError.QuotaExhaustedError({ metadata })
   if (is(/context_length|invalid_request|model_not_found/) || /request too large/i.test(error.message)) {
@@ -108,23 +109,27 @@ const classify = (answered: number, error: ServerError, headers: Headers, url: s
     return new AiError.AuthenticationError({ kind: "InsufficientPermissions", description })
   }
   if (status === 429 || is(/rate_limit/)) {
-    const retryAfter = waits(headers)
-    return new AiError.RateLimitError({ metadata, ...(retryAfter === undefined ? {} : { retryAfter }) })
+    const retryAfter = RetryAfter.ofHeaders(headers)
+    return new AiError.RateLimitError({ metadata, ...waits, ...(retryAfter === undefined ? {} : { retryAfter }) })
   }
   // 408 and 409 mean another try, as 5xx do; an error without a status is the server's own.
   return status >= 500 || status === 408 || status === 409 || status === 200
-    ? new AiError.InternalProviderError({ description })
+    ? new AiError.InternalProviderError({ description, ...waits })
     : new AiError.InvalidRequestError({ description: withHint(description, status, url) })
 }
 
 const withHint = (description: string, status: number, url: string): string =>
   status === 404 ? `${description}: check the model's name and the base URL (${url})` : description
 
-const waits = (headers: Headers): Duration.Duration | undefined => {
-  const millis = Number(headers["retry-after-ms"] ?? NaN)
-  if (millis > 0 && Number.isFinite(millis)) return Duration.millis(millis)
-  const seconds = Number(headers["retry-after"] ?? NaN)
-  return seconds > 0 && Number.isFinite(seconds) ? Duration.seconds(seconds) : undefined
+/** The headers that say how long to wait, where they do: of a server that is busy there is no other place for them. */
+const waiting = (status: number, headers: Headers): { readonly http?: typeof AiError.HttpContext.Type } => {
+  if (RetryAfter.ofHeaders(headers, 0) === undefined) return {}
+  const shown: { [name: string]: string } = {}
+  for (const name of ["retry-after-ms", "retry-after", "date"]) {
+    const value = headers[name]
+    if (value !== undefined) shown[name] = value
+  }
+  return { http: { response: { status, headers: shown } } }
 }
 
 const causeOf = (u: unknown): string | undefined => {

@@ -1,10 +1,11 @@
 /**
  * How is JSON read that may be anything? A field at a time, each with a value to fall back on.
  */
+import * as Arguments from "../../internal/arguments.ts"
 
 export type Json = { readonly [key: string]: unknown }
 
-export const isJson = (u: unknown): u is Json => typeof u === "object" && u !== null && !Array.isArray(u)
+export const isJson = (u: unknown): u is Json => Arguments.isObject(u)
 
 export const object = (u: unknown): Json => isJson(u) ? u : {}
 

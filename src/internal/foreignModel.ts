@@ -1,0 +1,119 @@
+/**
+ * How is a model asked that has no direct entry? Through its public methods, with calls left unresolved and unjudged.
+ */
+import * as AiError from "effect/ai/AiError"
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import * as Prompt from "effect/ai/Prompt"
+import type * as Response from "effect/ai/Response"
+import type * as WireTool from "effect/ai/Tool"
+import type * as Toolkit from "effect/ai/Toolkit"
+import * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type * as Tool from "../Tool.ts"
+import type { Ask, Delta, Reply, Request } from "./ask.ts"
+
+/**
+ * Asks it as anybody does. It has settings of its own, and what it was asked for is warned of. Where JSON is asked for
+ * without the Schema that it is made of, it is asked for text.
+ */
+export const throughPublic = (model: LanguageModel.LanguageModel): Ask => (request, sink) => {
+  const options = {
+    // A copy, since a wrapper may keep what it was asked and the transcript goes on growing.
+    prompt: Prompt.fromMessages(request.messages.slice()),
+    toolChoice: request.toolChoice,
+    disableToolCallResolution: true,
+    toolCallValidation: "deferred",
+    toolkit: toolkitOf(request.table)
+  } as const
+  const warnings = warningsOf(request)
+  const { format } = request
+  if (format?.source !== undefined) {
+    const schema = format.source as Schema.Codec<unknown, Record<string, unknown>> // of an object; what it needs is there where it was asked for
+    return Effect.flatMap(
+      model.generateObject({ ...options, schema, objectName: format.name }),
+      ({ content }) => toReply(content, warnings)
+    )
+  }
+  if (sink === undefined) {
+    return Effect.flatMap(model.generateText(options), ({ content }) => toReply(content, warnings))
+  }
+  const parts: Array<Response.AnyPart> = []
+  return Effect.flatMap(
+    Stream.runForEachArray(model.streamText(options), (chunk) => {
+      const deltas: Array<Delta> = []
+      for (const part of chunk) {
+        parts.push(part)
+        if (part.type === "text-delta") deltas.push({ type: "text", delta: part.delta })
+        else if (part.type === "reasoning-delta") deltas.push({ type: "reasoning", delta: part.delta })
+      }
+      return deltas.length === 0 ? Effect.void : sink(deltas)
+    }),
+    () => toReply(parts, warnings)
+  )
+}
+
+const warningsOf = ({ settings = {} }: Request): Reply["warnings"] => {
+  const asked = Object.entries(settings).flatMap(([name, value]) => value === undefined ? [] : [name])
+  return asked.length === 0
+    ? undefined
+    : [`this model has settings of its own, and was not told of ${asked.join(", ")}`]
+}
+
+/**
+ * The usage of a provider that reports none.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const unknownUsage: Reply["usage"] = {
+  inputTokens: { uncached: undefined, total: undefined, cacheRead: undefined, cacheWrite: undefined },
+  outputTokens: { total: undefined, text: undefined, reasoning: undefined }
+}
+
+const toReply = (
+  parts: ReadonlyArray<Response.AnyPart>,
+  warnings: Reply["warnings"]
+): Effect.Effect<Reply, AiError.AiError> => {
+  let finish: Reply["finish"] = "unknown"
+  let usage = unknownUsage
+  for (const part of parts) {
+    if (part.type === "finish") ({ reason: finish, usage } = part)
+    else if (part.type === "error") return Effect.fail(toAiError(part.error))
+  }
+  const [message] = Prompt.fromResponseParts(parts).content
+  return Effect.succeed({ content: message?.role === "assistant" ? message.content : [], finish, usage, warnings })
+}
+
+const toAiError = (error: unknown): AiError.AiError =>
+  AiError.isAiError(error) ? error : AiError.make({
+    module: "Provider",
+    method: "stream",
+    reason: new AiError.InternalProviderError({
+      description: typeof error === "string" ? error : JSON.stringify(error) ?? "error"
+    })
+  })
+
+// Tools whose schemas are forgotten, since `Tool.Any` would make every requirement unknown.
+type Opaque = WireTool.Tool<string, {
+  readonly parameters: typeof Schema.Unknown
+  readonly success: typeof Schema.Unknown
+  readonly failure: typeof Schema.Unknown
+  readonly failureMode: "return"
+}>
+
+const toolkits = new WeakMap<Tool.Table, Toolkit.WithHandler<Record<string, Opaque>>>()
+
+// Calls are not resolved there, so the toolkit says which tools there are and answers none.
+const toolkitOf = (table: Tool.Table): Toolkit.WithHandler<Record<string, Opaque>> => {
+  const known = toolkits.get(table)
+  if (known !== undefined) return known
+  const tools: Record<string, Opaque> = Object.create(null)
+  for (const tool of table.tools) Object.defineProperty(tools, tool.name, { value: tool, enumerable: true })
+  const toolkit: Toolkit.WithHandler<Record<string, Opaque>> = {
+    tools,
+    handle: () => Effect.die(new Error("calls are answered by the loop"))
+  }
+  toolkits.set(table, toolkit)
+  return toolkit
+}

@@ -1,0 +1,164 @@
+/**
+ * How do those who do not know the direct entry ask a model of ours? As any model of `effect/ai`: by requests and parts of
+ * its own.
+ */
+import * as AiError from "effect/ai/AiError"
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Prompt from "effect/ai/Prompt"
+import type * as Response from "effect/ai/Response"
+import * as Effect from "effect/Effect"
+import * as Queue from "effect/Queue"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as Tool from "../Tool.ts"
+import * as Arguments from "./arguments.ts"
+import type { Ask, Delta, Reply, Request, Sink } from "./ask.ts"
+import * as Codec from "./codec.ts"
+import * as JsonSchema from "./jsonSchema.ts"
+
+/** The methods that `LanguageModel.make` makes the rest of. */
+export const methods = (ask: Ask): Parameters<typeof LanguageModel.make>[0] => ({
+  generateText: (request) => Effect.flatMap(ask(toRequest(request)), (reply) => toParts(reply, request)),
+  streamText: (request) => toStream(ask, request)
+})
+
+const toRequest = (options: LanguageModel.ProviderOptions): Request => ({
+  messages: options.prompt.content,
+  table: Tool.table(options.tools),
+  toolChoice: options.toolChoice,
+  format: options.responseFormat.type === "json"
+    ? {
+      name: options.responseFormat.objectName,
+      schema: JsonSchema.advertise(options.responseFormat.schema),
+      source: options.responseFormat.schema
+    }
+    : undefined
+})
+
+const finishPart = (reply: Reply): Response.FinishPartEncoded => ({
+  type: "finish",
+  reason: reply.finish,
+  usage: reply.usage
+})
+
+const toParts = (
+  reply: Reply,
+  options: LanguageModel.ProviderOptions
+): Effect.Effect<Array<Response.PartEncoded>, AiError.AiError> =>
+  Effect.map(
+    Effect.forEach(reply.content, (part) => toPart(part, options)),
+    (parts) => [...parts.flat(), finishPart(reply)]
+  )
+
+const toStream = (
+  ask: Ask,
+  options: LanguageModel.ProviderOptions
+): Stream.Stream<Response.StreamPartEncoded, AiError.AiError> =>
+  Stream.callback<Response.StreamPartEncoded, AiError.AiError>((queue) => {
+    const shown = new Set<Delta["type"]>()
+    const sink: Sink = (deltas) => {
+      const parts = deltas.flatMap(({ delta, type }): Array<Response.StreamPartEncoded> => {
+        const part: Response.StreamPartEncoded = { type: `${type}-delta`, id: type, delta }
+        if (shown.has(type)) return [part]
+        shown.add(type)
+        return [{ type: `${type}-start`, id: type }, part]
+      })
+      return Effect.asVoid(Queue.offerAll(queue, parts))
+    }
+    return Effect.gen(function*() {
+      const reply = yield* ask(toRequest(options), sink)
+      const rest: Array<Response.StreamPartEncoded> = []
+      reply.content.forEach((part, at) => rest.push(...spokenInStream(part, `${at}`, shown)))
+      const others = yield* Effect.forEach(
+        reply.content.filter((part) => !isSpoken(part)),
+        (part) => toPart(part, options)
+      )
+      // A part that was neither text nor reasoning is the same whole and streamed.
+      rest.push(...others.flat() as Array<Response.StreamPartEncoded>, finishPart(reply))
+      yield* Queue.offerAll(queue, rest)
+      yield* Queue.end(queue)
+    }).pipe(Effect.catchCause((cause) => Queue.failCause(queue, cause)))
+  })
+
+const isSpoken = (part: Prompt.AssistantMessagePart): part is Prompt.TextPart | Prompt.ReasoningPart =>
+  part.type === "text" || part.type === "reasoning"
+
+/**
+ * What is still to be streamed of a part: its end and its metadata where its pieces were shown, all of it where a
+ * provider showed none.
+ */
+const spokenInStream = (
+  part: Prompt.AssistantMessagePart,
+  id: string,
+  shown: Set<Delta["type"]>
+): ReadonlyArray<Response.StreamPartEncoded> => {
+  if (!isSpoken(part)) return []
+  const { options: metadata, text, type } = part
+  if (shown.delete(type)) return [{ type: `${type}-end`, id: type, metadata }]
+  return [{ type: `${type}-start`, id }, { type: `${type}-delta`, id, delta: text }, {
+    type: `${type}-end`,
+    id,
+    metadata
+  }]
+}
+
+const toPart = (
+  part: Prompt.AssistantMessagePart,
+  options: LanguageModel.ProviderOptions
+): Effect.Effect<Array<Response.PartEncoded>, AiError.AiError> => {
+  const metadata = part.options
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+      return Effect.succeed([{ type: part.type, text: part.text, metadata }])
+    case "tool-call":
+      return Effect.map(
+        toParams(part, options),
+        (
+          params
+        ) => [{
+          type: "tool-call",
+          id: part.id,
+          name: part.name,
+          params,
+          providerExecuted: part.providerExecuted,
+          metadata
+        }]
+      )
+    case "tool-result":
+      return Effect.succeed([{
+        type: "tool-result",
+        id: part.id,
+        name: part.name,
+        result: part.result,
+        isFailure: part.isFailure,
+        providerExecuted: part.providerExecuted,
+        metadata
+      }])
+    default:
+      return Effect.succeed([])
+  }
+}
+
+// `effect/ai` expects the encoded form of a tool's own schema, unless it leaves judging the calls to somebody else.
+const toParams = (
+  part: Prompt.ToolCallPart,
+  options: LanguageModel.ProviderOptions
+): Effect.Effect<unknown, AiError.AiError> => {
+  const { input } = Arguments.parse(part.params)
+  if (options.toolCallValidation === "deferred") return Effect.succeed(input ?? part.params)
+  const tool = options.tools.find((tool) => tool.name === part.name)
+  if (tool === undefined) return Effect.succeed(input)
+  return Codec.jsonCodec(tool.parametersSchema).decode(input).pipe(
+    Effect.flatMap((value) => Schema.encodeUnknownEffect(tool.parametersSchema)(value)),
+    Effect.mapError((error) =>
+      AiError.make({
+        module: "Provider",
+        method: "generateText",
+        reason: new AiError.InvalidOutputError({
+          description: `arguments of tool ${JSON.stringify(part.name)}: ${String(error)}`
+        })
+      })
+    )
+  ) as Effect.Effect<unknown, AiError.AiError> // `effect/ai` forgets what the schemas of a tool need
+}

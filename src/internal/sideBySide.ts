@@ -1,0 +1,71 @@
+/**
+ * How do several things run side by side? Each in a fiber of its own, begun in order, so many at a time. Whoever waits
+ * for them waits for all, and interrupts all.
+ *
+ * What is over as soon as it has begun costs no step of the runtime, which is why this is not `Effect.forEach`.
+ */
+import * as Services from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+
+/**
+ * Runs one for each member, among the services of who waits. `begin` must not throw; `ended` is told what a member came
+ * to, as soon as it is over.
+ */
+export const run = <M, A, E>(
+  members: ReadonlyArray<M>,
+  most: number,
+  begin: (member: M, at: number, running: Services.Context<never>) => Fiber.Fiber<A, E>,
+  ended: (member: M, value: A) => void
+): Effect.Effect<void, E> =>
+  Effect.callback((resume) => {
+    const services = running()
+    let next = 0
+    let open = 0
+    let failure: Exit.Exit<void, E> = Exit.void
+    let fibers: Set<Fiber.Fiber<A, E>> | undefined
+    const end = (member: M, exit: Exit.Exit<A, E>): void => {
+      open--
+      if (Exit.isSuccess(exit)) ended(member, exit.value)
+      else failure = exit
+    }
+    // What begins counts first, since it may end others.
+    const advance = (): void => {
+      while (next < members.length && open < most) {
+        const at = next++
+        const member = members[at] as M // it is below the length
+        open++
+        const fiber = begin(member, at, services)
+        const exit = fiber.pollUnsafe()
+        if (exit === undefined) wait(member, fiber)
+        else end(member, exit)
+      }
+      if (next === members.length && open === 0) resume(failure)
+    }
+    const wait = (member: M, fiber: Fiber.Fiber<A, E>): void => {
+      fibers ??= new Set()
+      fibers.add(fiber)
+      fiber.addObserver((exit) => {
+        fibers?.delete(fiber)
+        end(member, exit)
+        advance()
+      })
+    }
+    advance()
+    return fibers === undefined ? undefined : Effect.suspend(() => {
+      next = members.length
+      return Fiber.interruptAll(fibers ?? [])
+    })
+  })
+
+/** Runs one thing, and gives what it came to. */
+export const one = <A, E>(begin: (running: Services.Context<never>) => Fiber.Fiber<A, E>): Effect.Effect<A, E> =>
+  Effect.callback((resume) => {
+    const fiber = begin(running())
+    fiber.addObserver(resume)
+    return fiber.pollUnsafe() === undefined ? Fiber.interrupt(fiber) : undefined
+  })
+
+// Asked for only where a fiber runs.
+const running = (): Services.Context<never> => Fiber.getCurrent()?.context ?? Services.empty()
