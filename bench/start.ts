@@ -5,6 +5,7 @@ import { execFileSync } from "node:child_process"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { gzipSync } from "node:zlib"
+import { markPure } from "../scripts/pure.ts"
 import type { Figures } from "./measure.ts"
 
 const here = import.meta.dirname
@@ -25,6 +26,8 @@ export const prepare = async (names: ReadonlyArray<string>): Promise<void> => {
   writeFileSync(idle, `console.log("done")`)
   const compiler = resolve(here, "..", "node_modules", "typescript", "bin", "tsc")
   execFileSync(process.execPath, [compiler, "-p", join(here, "tsconfig.minimal.json")], { stdio: "inherit" })
+  // Ours as it is published, which is what a bundler gets of everybody else.
+  markPure(join(out, "modules", "src"))
   await Promise.all(names.map((name) =>
     build({
       entryPoints: [moduleOf(name)],
