@@ -48,6 +48,8 @@ export const time = (us: number): string => {
 
 export const size = (bytes: number): string => Number.isNaN(bytes) ? "–" : `${(bytes / 1_024).toFixed(1)} KB`
 
+export const count = (things: number): string => Number.isNaN(things) ? "–" : `${(things / 1_000).toFixed(0)} k`
+
 export const times = (ratio: number): string =>
   Number.isNaN(ratio) ? "–" : `×${ratio < 10 ? ratio.toFixed(2) : ratio.toFixed(0)}`
 
@@ -101,6 +103,13 @@ export const rows = (results: Results): ReadonlyArray<Row> => {
     }))
   const manyToolsPeer = peers.filter((peer) => !Number.isNaN(manyTools(peer)))
     .toSorted((a, b) => manyTools(a) - manyTools(b))[0]
+
+  /** What is above the floor of a loop that posts ready bodies. */
+  const encoding = (contender: string, turns: number): number =>
+    median((results.W10 ?? []).flatMap((round) => {
+      const [all, floor] = [round[contender]?.[turns], round.floor?.[turns]]
+      return all === undefined || floor === undefined ? [] : [all - floor]
+    }))
 
   const turnPeer = best("W2", "turn")
   const callPeer = best("W3", "32")
@@ -185,6 +194,22 @@ export const rows = (results: Results): ReadonlyArray<Row> => {
       ...shown("W8", "bundle starts", time),
       must: [atMost("≤ effect/ai", ratio("W8", "bundle starts", "ours", "effect-ai"), 1, times)],
       aim: []
+    },
+    {
+      work: "a turn of 1,000 over HTTP, without what HTTP costs (W10)",
+      zod: "–",
+      effect: "–",
+      effectAi: "–",
+      peer: `ai-sdk ${time(encoding("ai-sdk", 1_000))}`,
+      ours: time(encoding("ours", 1_000)),
+      must: [],
+      aim: [atMost("less than the AI SDK", encoding("ours", 1_000) / encoding("ai-sdk", 1_000), 1, times)]
+    },
+    {
+      work: "type check of 100 tools, instantiations (W11)",
+      ...shown("W11", "instantiations", count),
+      must: [],
+      aim: [atMost("≤ effect/ai", ratio("W11", "instantiations", "ours", "effect-ai"), 1, times)]
     },
     {
       work: "1,000 tools that never end, 10 ms: answered / stopped / said to be running (W9)",

@@ -1,124 +1,111 @@
 // What does one workload cost on one contender? Prints the figures as JSON; times are microseconds, sizes bytes.
 //
-//   node --expose-gc bench/measure.ts CONTENDER WORKLOAD
+//   node --expose-gc bench/measure.ts CONTENDER WORKLOAD [look]
+import * as Cost from "./cost.ts"
 import * as Work from "./work.ts"
+import { slow } from "./workloads.ts"
 
+/** A figure with its quartiles, where it has any, under the same key with `low` and `high`. */
 export type Figures = Record<string, number>
 
-const [name = "", workload = ""] = process.argv.slice(2)
-const { contender }: { readonly contender: Work.Contender } = await import(`./contenders/${name}.ts`)
+const [name = "", workload = "", look] = process.argv.slice(2)
+const isLook = look === "look"
+// The goals compare us with it, and it is three times as dear before it is warm.
+const isBest = name === "ai-sdk"
+const isSlow = slow.includes(name)
 
-const gc = globalThis.gc ?? (() => {})
-
-interface Spent {
-  readonly cpu: number
-  readonly wall: number
-}
-
-const clock = (): () => Spent => {
-  const cpu = process.cpuUsage()
-  const wall = performance.now()
-  return () => {
-    const { system, user } = process.cpuUsage(cpu)
-    return { cpu: user + system, wall: (performance.now() - wall) * 1_000 }
-  }
-}
+const contenderOf = async (): Promise<Work.Contender> => (await import(`./contenders/${name}.ts`)).contender
 
 /** Defines the work and does it once, to see that it is the same for all. */
 const checked = async (options: Partial<Work.Spec>) => {
   const spec = Work.spec(options)
   const seen = Work.nothingSeen()
-  const run = await contender.define(spec, seen)
-  const spent = clock()
+  const run = await (await contenderOf()).define(spec, seen)
+  const spent = Cost.clock()
   const faults = Work.faults(spec, seen, await run())
   if (faults.length > 0) throw new Error(`${name} ${JSON.stringify(options)}: ${faults.join("; ")}`)
   return { run, seen, first: spent() }
 }
 
-/** The cost of a run over at least so much CPU time. */
-const repeat = async (run: Work.Run, cpu: number): Promise<Spent> => {
-  const spent = clock()
-  let times = 0
-  for (let batch = 1;; batch *= 2) {
-    for (let at = 0; at < batch; at++) await run()
-    times += batch
-    const total = spent()
-    if (total.cpu >= cpu) return { cpu: total.cpu / times, wall: total.wall / times }
-  }
+let isFirst = true
+
+/** The cost of a run; the first gets the process warm. */
+const costOf = (run: Work.Run, first: Cost.Spent): Promise<Cost.Cost> => {
+  const warmUp = (isFirst ? 3_000_000 : 400_000) * (isLook && !isBest ? 0.67 : 1) * (isSlow ? 0.33 : 1)
+  isFirst = false
+  return Cost.cost(run, first, { warmUp, slices: isSlow || isLook ? 5 : 11, least: isSlow ? 1 : 3 })
 }
 
-const slice = 50_000
+const figures = (key: string, { high, low, middle }: Cost.Quartiles, units: number): Figures => ({
+  [key]: middle / units,
+  [`${key} low`]: low / units,
+  [`${key} high`]: high / units
+})
 
-// The compiler of the engine goes back and forth for two seconds over code on Effect.
-let warmUp = 1_500_000
-
-/**
- * What one run costs when it is warm: the least of eight slices. What disturbs a slice (another process, the compiler)
- * only adds to it, often several times its cost; what the work allocates is collected within each.
- */
-const cost = async (options: Partial<Work.Spec>): Promise<Spent> => {
-  const { first, run } = await checked(options)
-  // Who is that slow is warm after one.
-  if (first.cpu < 1_500_000) await repeat(run, warmUp)
-  warmUp = 300_000
-  gc()
-  const spent = clock()
-  let least = await repeat(run, slice)
-  for (let at = 1; at < 8 && spent().cpu < 1_200_000; at++) {
-    const next = await repeat(run, slice)
-    if (next.cpu < least.cpu) least = next
-  }
-  return least
-}
-
-const median = (numbers: ReadonlyArray<number>): number =>
-  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? NaN
+const both = (key: string, { cpu, wall }: Cost.Cost, units: number): Figures => ({
+  ...figures(key, cpu, units),
+  ...figures(`${key} wall`, wall, units)
+})
 
 const perUnit = async (options: Partial<Work.Spec>, units: number, key: string): Promise<Figures> => {
-  const { cpu, wall } = await cost(options)
-  return { [key]: cpu / units, [`${key} wall`]: wall / units }
+  const { first, run } = await checked(options)
+  return both(key, await costOf(run, first), units)
 }
 
-/** The costs of growing work, for as long as a run promises to end within five seconds. */
+interface Sized {
+  readonly run: Work.Run
+  readonly first: Cost.Spent
+  readonly units: number
+  readonly figures?: Figures
+}
+
+/** The costs of growing work, for as long as a run promises to end within so many seconds if it grows by its square. */
 const growing = async (
   sizes: ReadonlyArray<number>,
-  work: (size: number) => { readonly options: Partial<Work.Spec>; readonly units: number }
+  work: (size: number) => Promise<Sized>,
+  patience = isLook ? 1.5 : isSlow ? 4 : 6
 ): Promise<Figures> => {
-  const figures: Figures = {}
+  const found: Figures = {}
   let last = { size: Infinity, wall: 0 }
   for (const size of sizes) {
-    if (last.wall * Math.max(1, size / last.size) ** 2 > 6_000_000) break
-    const { options, units } = work(size)
-    const { cpu, wall } = await cost(options)
-    figures[size] = cpu / units
-    figures[`${size} wall`] = wall / units
-    last = { size, wall }
+    const promised = last.wall * Math.max(1, size / last.size) ** 2
+    if (promised > patience * 1_000_000) break
+    const { figures, first, run, units } = await work(size)
+    const spent = await costOf(run, first)
+    Object.assign(found, both(String(size), spent, units), figures)
+    last = { size, wall: spent.wall.middle }
   }
-  return figures
+  return found
 }
 
+const grown =
+  (options: (size: number) => Partial<Work.Spec>, units: (size: number) => number) => async (size: number) => ({
+    ...await checked(options(size)),
+    units: units(size)
+  })
+
 const manyTools = async (): Promise<Figures> => {
-  const one = Work.spec({ turns: 10 })
+  const contender = await contenderOf()
   const many = Work.spec({ turns: 10, tools: 200 })
   const schemas = new Set<object>()
   const counted = await contender.define(many, { ...Work.nothingSeen(), schemas })
   for (let at = 0; at < 3; at++) await counted()
   const fresh = []
   for (let at = 0; at < 3; at++) {
-    const defining = clock()
+    const defining = Cost.clock()
     const run = await contender.define({ ...many, turns: 0 }, Work.nothingSeen())
     const define = defining().cpu
-    const asking = clock()
+    const asking = Cost.clock()
     await run()
     fresh.push({ define, first: asking().cpu })
   }
-  const [later, alone] = [await cost(many), await cost(one)]
+  const [later, one] = [await checked(many), await checked({ turns: 10 })]
   return {
     ...schemas.size > 0 ? { "schemas made": schemas.size } : {},
-    define: median(fresh.map(({ define }) => define)),
-    first: median(fresh.map(({ first }) => first)),
-    later: later.cpu / 11,
-    "later, 1 tool": alone.cpu / 11
+    ...figures("define", Cost.quartiles(fresh.map(({ define }) => define)), 1),
+    ...figures("first", Cost.quartiles(fresh.map(({ first }) => first)), 1),
+    ...figures("later", (await costOf(later.run, later.first)).cpu, 11),
+    ...figures("later, 1 tool", (await costOf(one.run, one.first)).cpu, 11)
   }
 }
 
@@ -128,15 +115,15 @@ const atOnce = (run: Work.Run, count: number): Promise<ReadonlyArray<string>> =>
   Promise.all(Array.from({ length: count }, run))
 
 const heap = (): number => {
-  gc()
-  gc()
+  globalThis.gc?.()
+  globalThis.gc?.()
   return process.memoryUsage().heapUsed
 }
 
 const parked = async (): Promise<Figures> => {
   const { run, seen } = await checked({ body: "gate" })
   await atOnce(run, 200)
-  const runs = 2_000
+  const runs = isSlow ? 1_000 : 2_000
   const before = heap()
   seen.started = 0
   const gate = Promise.withResolvers<void>()
@@ -153,21 +140,36 @@ const parked = async (): Promise<Figures> => {
 
 const crowd = async (): Promise<Figures> => {
   const { run } = await checked({ body: "50 ms" })
-  const few = clock()
-  await atOnce(run, 500)
-  // Who needs longer than a millisecond a run shows it with a fifth of them.
-  const runs = few().cpu / 500 > 1_500 ? 2_000 : 10_000
-  gc()
-  const spent = clock()
-  await atOnce(run, runs)
-  const { cpu, wall } = spent()
-  return { runs, run: cpu / runs, "wall, all": wall, "timers left": timers(), ...await parked() }
+  const few = Cost.clock()
+  const most = isSlow ? 500 : 10_000
+  let tried = 0
+  while (tried < most && few().cpu < 2_500_000) {
+    await atOnce(run, 500)
+    tried += 500
+  }
+  // Who needs longer than a millisecond a run shows it with fewer of them.
+  const runs = few().cpu / tried > 1_000 ? isSlow ? 1_000 : 2_000 : 10_000
+  const found: Array<Cost.Spent> = []
+  const all = Cost.clock()
+  while (found.length < (isSlow ? 1 : 3) && (found.length === 0 || all().wall < 3_000_000)) {
+    globalThis.gc?.()
+    const spent = Cost.clock()
+    await atOnce(run, runs)
+    found.push(spent())
+  }
+  return {
+    runs,
+    ...figures("run", Cost.quartiles(found.map(({ cpu }) => cpu)), runs),
+    ...figures("wall, all", Cost.quartiles(found.map(({ wall }) => wall)), 1),
+    "timers left": timers(),
+    ...await parked()
+  }
 }
 
-const endless = async (body: Work.Body): Promise<Figures> => {
+const endless = async (contender: Work.Contender, body: Work.Body): Promise<Figures> => {
   const seen = Work.nothingSeen()
   const run = await contender.define(Work.spec({ calls: 1_000, body }), seen)
-  const spent = clock()
+  const spent = Cost.clock()
   let timer: NodeJS.Timeout | undefined
   const given = new Promise((done) => {
     timer = setTimeout(done, 5_000)
@@ -185,20 +187,33 @@ const endless = async (body: Work.Body): Promise<Figures> => {
   }
 }
 
+const deadlines = async (): Promise<Figures> => {
+  const contender = await contenderOf()
+  const found: Figures = {}
+  for (const body of contender.timesOut) Object.assign(found, await endless(contender, body))
+  return found
+}
+
+const requests = async (): Promise<Figures> => {
+  const Requests = await import("./requests.ts")
+  const server = await Requests.start()
+  return growing([10, 100, 1_000], (turns) => Requests.checked(name, server, turns), 20)
+}
+
 const workloads: Record<string, () => Promise<Figures>> = {
   W1: () => perUnit({ turns: 0 }, 1, "run"),
   W2: () => perUnit({ turns: 10 }, 11, "turn"),
   W3: () =>
-    growing([1, 8, 32, 128, 1_024], (calls) => ({ options: { turns: 5, calls, body: "settled" }, units: 5 * calls })),
+    growing(
+      [1, 8, 32, 128, 1_024],
+      grown((calls) => ({ turns: 5, calls, body: "settled" }), (calls) => 5 * calls)
+    ),
   W4: manyTools,
   W5: crowd,
-  W6: () => growing([50, 100, 300, 1_000], (turns) => ({ options: { turns }, units: turns })),
+  W6: () => growing([50, 100, 300, 1_000], grown((turns) => ({ turns }), (turns) => turns)),
   W7: () => perUnit({ deltas: 2_000 }, 1, "run"),
-  W9: async () => {
-    const figures: Figures = {}
-    for (const body of contender.timesOut) Object.assign(figures, await endless(body))
-    return figures
-  }
+  W9: deadlines,
+  W10: requests
 }
 
 const measure = workloads[workload]

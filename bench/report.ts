@@ -1,6 +1,6 @@
 // How do the figures read? The table of goals, and for each workload what every contender costs.
 import * as Goals from "./goals.ts"
-import { slow, workloads } from "./workloads.ts"
+import { once, slow, workloads } from "./workloads.ts"
 
 export interface Measured {
   readonly results: Goals.Results
@@ -8,29 +8,48 @@ export interface Measured {
   readonly given: ReadonlyArray<string>
   readonly rounds: number
   readonly seconds: number
+  /** Whether it was to be over soon. */
+  readonly isLook: boolean
+  /** Whether all of it was measured. */
+  readonly isWhole: boolean
 }
 
 /** The goals for which toolfold was measured. */
 export const goals = (results: Goals.Results): ReadonlyArray<Goals.Row> =>
   Goals.rows(results).filter(({ ours }) => ours !== "–")
 
-export const page = ({ given, results, rounds, seconds }: Measured): string =>
+export const page = ({ given, isLook, isWhole, results, rounds, seconds }: Measured): string =>
   `# What an agent's loop costs
 
 Written by \`npm run bench\`: Node ${process.versions.node}, ${
-    rounds === 1 ? "one round" : `${rounds} rounds (one for ${slow.join(", ")} and W9)`
-  }, ${seconds.toFixed(0)} s.
+    rounds === 1 ? "one round" : isWhole ? `${rounds} rounds (${fewer()})` : `${rounds} rounds`
+  }, ${seconds.toFixed(0)} s.${
+    isLook
+      ? " A look: two processes at a time, less time to get warm for each but ai-sdk, and as many rounds of the peers as there was time for."
+      : ""
+  }
 
-A model without latency; the same work is checked for the same result before it is timed. Times are CPU time of a process of
-its own for each contender and workload, warm: of eight slices the least, since what disturbs a slice only adds to it; then
-the median of the rounds with the least and the most. Ratios (×) are medians of the ratios to ours within a round. A dash: not
-measured, since it has none or would take longer than five seconds.
+A model without latency (W10: a server on this machine); the same work is checked for the same result before it is timed. Times
+are CPU time, of a process of its own for each contender, workload and round. It first runs until ten pieces are no cheaper
+than the ten before and hardly scatter, for three seconds at most (one for ${
+    slow.join(", ")
+  }); then it measures up to eleven
+slices of 50 ms, of which the median counts: garbage collection and the compiler's second thoughts are part of what a thing
+costs. W5: the median of up to three crowds; W8: the least of five starts; W9: one batch; W11: the median of three checks. A
+cell has the median of the rounds, in brackets the lowest and the highest quartile of the slices of any round, and (×) the
+median of the ratios to ours within a round. A dash: not measured, since it has none or would take too long.
 
 ${summary(results)}
 
 ${Object.keys(results).map((id) => detail(results, id)).join("\n")}${
     given.length === 0 ? "" : `\n## Given up\n\n${given.map((line) => `- ${line}\n`).join("")}`
   }`
+
+/** What has fewer rounds than the rest. */
+const fewer = (): string => `two of ${atMost(2)}; one of ${atMost(1)}, and of ${once.join(", ")}`
+
+const atMost = (rounds: number): string =>
+  Object.keys(workloads).filter((id) => workloads[id]?.rounds === rounds).join(", ")
 
 const table = (head: ReadonlyArray<string>, lines: ReadonlyArray<ReadonlyArray<string>>): string =>
   [head, head.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |`).join("\n")
@@ -55,7 +74,9 @@ const summary = (results: Goals.Results): string =>
 const detail = (results: Goals.Results, id: string): string => {
   const { contenders = [], what = "" } = workloads[id] ?? {}
   const rounds = results[id] ?? []
-  const keys = [...new Set(rounds.flatMap((round) => Object.values(round).flatMap(Object.keys)))]
+  const keys = [...new Set(rounds.flatMap((round) => Object.values(round).flatMap(Object.keys)))].filter((key) =>
+    !/ (low|high)$/.test(key)
+  )
   const present = contenders.filter((contender) => rounds.some((round) => contender in round))
   const lines = keys.map((key) => [key, ...present.map((contender) => cell(rounds, key, contender))])
   return `## ${id}: ${what}\n\n${table(["", ...present], lines)}\n`
@@ -67,7 +88,9 @@ const cell = (rounds: Goals.Rounds, key: string, contender: string): string => {
   const show = shown(key)
   const middle = show(Goals.median(values))
   if (show === String) return middle
-  const spread = values.length === 1 ? "" : ` (${show(Math.min(...values))}–${show(Math.max(...values))})`
+  const ends = ["low", "high"].flatMap((end) => Goals.valuesOf(rounds, contender, `${key} ${end}`))
+  const [least, most] = [Math.min(...values, ...ends), Math.max(...values, ...ends)].map(show)
+  const spread = least === most ? "" : ` (${least}–${most})`
   const ratios = Goals.ratios(rounds, key, contender, "ours")
   const against = contender === "ours" || ratios.length === 0 ? "" : `; ${Goals.times(Goals.median(ratios))}`
   return `${middle}${spread}${against}`
@@ -76,5 +99,6 @@ const cell = (rounds: Goals.Rounds, key: string, contender: string): string => {
 const shown = (key: string): (value: number) => string => {
   if (key === "heap left") return (bytes) => `${bytes.toFixed(0)} B`
   if (key.includes("bytes") || key === "heap") return Goals.size
+  if (key.includes("instantiations")) return Goals.count
   return /answered|stopped|running|left$|^runs$|made/.test(key) ? String : Goals.time
 }

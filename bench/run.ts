@@ -2,14 +2,16 @@
 // interleaved; prints the table of goals, writes RESULTS.md, and ends with 1 if a must does not hold.
 //
 //   npm run bench -- [--only W2,W3] [--rounds 3] [--contenders ours,effect] [--json]
-import { execFileSync } from "node:child_process"
+import { execFile } from "node:child_process"
 import { writeFileSync } from "node:fs"
+import { availableParallelism } from "node:os"
 import { join } from "node:path"
-import { parseArgs } from "node:util"
+import { parseArgs, promisify } from "node:util"
 import type { Figures } from "./measure.ts"
 import * as Report from "./report.ts"
 import * as Start from "./start.ts"
-import { slow, workloads } from "./workloads.ts"
+import * as Types from "./types.ts"
+import { isSpared, urgency, workloads } from "./workloads.ts"
 
 const { values: options } = parseArgs({
   options: {
@@ -42,35 +44,40 @@ const environment = {
 
 const patience = 90_000
 const given: Array<string> = []
+const start = promisify(execFile)
 
-const measure = (contender: string, id: string): Figures => {
+const measure = async ({ contender, id }: Job): Promise<Figures> => {
   try {
     if (id === "W8") return Start.measure(contender)
-    const output = execFileSync(
+    if (id === "W11") return Types.measure(contender)
+    const file = join(import.meta.dirname, "measure.ts")
+    const { stdout } = await start(
       process.execPath,
-      ["--expose-gc", "--conditions=@toolfold/source", join(import.meta.dirname, "measure.ts"), contender, id],
+      [
+        "--expose-gc",
+        "--conditions=@toolfold/source",
+        file,
+        contender,
+        id,
+        ...isLook ? ["look"] : []
+      ],
       // A contender that blocks its event loop cannot give up by itself.
       {
         encoding: "utf8",
         env: environment,
-        timeout: id === "W9" ? 20_000 : patience,
-        stdio: ["ignore", "pipe", "pipe"]
+        timeout: isLook ? Math.ceil(1_000 * Math.max(1, rest())) : id === "W9" ? 20_000 : patience
       }
     )
-    return JSON.parse(output.slice(output.lastIndexOf("\n")))
+    return JSON.parse(stdout.slice(stdout.lastIndexOf("\n")))
   } catch (error) {
-    const { code, stderr } = error as { readonly code?: string; readonly stderr?: string }
-    const why = code === "ETIMEDOUT"
+    const { killed, stderr } = error as { readonly killed?: boolean; readonly stderr?: string }
+    const why = killed === true
       ? "did not end in time"
       : String(stderr ?? error).split("\n").find((line) => line.includes("Error")) ?? "it failed"
     given.push(`${contender}, ${id}: ${why}`)
     return {}
   }
 }
-
-/** What W9 counts does not scatter. */
-const isLeftOut = (contender: string, id: string, round: number): boolean =>
-  round > 0 && (slow.includes(contender) || id === "W9")
 
 const turned = <A>(list: ReadonlyArray<A>, by: number): ReadonlyArray<A> => {
   const at = by % Math.max(1, list.length)
@@ -83,34 +90,67 @@ const contendersOf = (id: string): ReadonlyArray<string> =>
 // A part of the work is for a look, and would overwrite what the whole of it said.
 const isWhole = options.only === undefined && options.contenders === undefined
 
+// Whoever names workloads and no contenders wants an answer soon: half a minute a workload, two processes at a time, the
+// most important contenders first, and the others in as many rounds as there is time for.
+const isLook = options.only !== undefined && options.contenders === undefined
+const lanes = isLook ? Math.min(2, availableParallelism()) : 1
+
+interface Job {
+  readonly contender: string
+  readonly id: string
+}
+
+const plan: ReadonlyArray<ReadonlyArray<Job>> = Array.from({ length: rounds }, (_, round) => {
+  const jobs = chosen.flatMap((id) =>
+    turned(contendersOf(id), round).filter((contender) => !(isWhole && isSpared(contender, id, round)))
+      .map((contender) => ({ contender, id }))
+  )
+  return isLook ? jobs.toSorted((a, b) => urgency(a.contender) - urgency(b.contender)) : jobs
+})
+
 const from = performance.now()
 if (chosen.includes("W8")) await Start.prepare(contendersOf("W8"))
+if (chosen.includes("W11")) Types.prepare()
 const results: Record<string, Array<Record<string, Figures>>> = Object.fromEntries(chosen.map((id) => [id, []]))
-for (let round = 0; round < rounds; round++) {
-  for (const id of chosen) {
-    const figures: Record<string, Figures> = {}
-    for (const contender of turned(contendersOf(id), round)) {
-      if (isLeftOut(contender, id, round)) continue
+const took = new Map<string, number>()
+for (const [round, jobs] of plan.entries()) {
+  const figures: Record<string, Record<string, Figures>> = {}
+  const waiting = [...jobs]
+  const lane = async () => {
+    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
+      const { contender, id } = job
       if (process.stderr.isTTY) process.stderr.write(`round ${round + 1}: ${id} ${contender}\u001B[K\r`)
-      figures[contender] = measure(contender, id)
+      const key = `${contender} ${id}`
+      if (isLook && 1.2 * (took.get(key) ?? 3) > rest() - 3) continue
+      const before = seconds()
+      const found = await measure(job)
+      took.set(key, seconds() - before)
+      figures[id] = { ...figures[id], [contender]: found }
     }
-    if (Object.keys(figures).length > 0) results[id]?.push(figures)
   }
+  await Promise.all(Array.from({ length: lanes }, lane))
+  for (const [id, found] of Object.entries(figures)) results[id]?.push(found)
   console.error(`round ${round + 1} of ${rounds}: ${seconds().toFixed(0)} s so far\u001B[K`)
   // After every round, so that whoever stops early has what there is.
-  if (isWhole) writeFileSync(join(import.meta.dirname, "RESULTS.md"), Report.page(measured(round + 1)))
+  if (isWhole) writeFileSync(join(import.meta.dirname, "RESULTS.md"), Report.page(measured()))
+}
+
+/** The seconds that are left of a look. */
+function rest(): number {
+  return 29 * chosen.length - seconds()
 }
 
 function seconds(): number {
   return (performance.now() - from) / 1_000
 }
 
-function measured(rounds: number): Report.Measured {
-  return { results, given, rounds, seconds: seconds() }
+function measured(): Report.Measured {
+  const rounds = Math.max(0, ...Object.values(results).map(({ length }) => length))
+  return { results, given, rounds, seconds: seconds(), isLook, isWhole }
 }
 
 const goals = Report.goals(results)
-console.log(options.json ? JSON.stringify({ goals, ...measured(rounds) }, null, 2) : Report.page(measured(rounds)))
+console.log(options.json ? JSON.stringify({ goals, ...measured() }, null, 2) : Report.page(measured()))
 const missed = goals.flatMap(({ must, work }) =>
   must.filter(({ holds }) => holds === false).map(({ text }) => `${work}: ${text}`)
 )

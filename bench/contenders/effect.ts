@@ -4,25 +4,10 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as EffectWork from "../effectWork.ts"
+import * as Script from "../script.ts"
 import * as Work from "../work.ts"
 
-type Message =
-  | { readonly role: "user"; readonly content: string }
-  | { readonly role: "assistant"; readonly content: string; readonly calls: ReadonlyArray<Call> }
-  | { readonly role: "tool"; readonly id: string; readonly content: string }
-
-interface Call {
-  readonly id: string
-  readonly name: string
-  readonly arguments: string
-}
-
-interface Reply {
-  readonly text: string
-  readonly calls: ReadonlyArray<Call>
-}
-
-type Piece = { readonly text: string } | { readonly calls: ReadonlyArray<Call> }
+type Piece = { readonly text: string } | { readonly calls: ReadonlyArray<Script.Call> }
 
 export const contender: Work.Contender = {
   timesOut: ["endless", "heeds", "deaf"],
@@ -38,31 +23,21 @@ export const contender: Work.Contender = {
     )
     const definitions = [...tools.values()].map(({ definition }) => definition)
 
-    const calls = (turn: number): ReadonlyArray<Call> =>
-      Work.callsOf(spec, turn).map((id) => ({ id, name: "get_weather", arguments: Work.json }))
-    const turnOf = (messages: ReadonlyArray<Message>) => {
-      seen.requests++
-      seen.definitions = definitions.length
-      return (messages.length - 1) / (spec.calls + 1)
-    }
-    const ask = (messages: ReadonlyArray<Message>): Effect.Effect<Reply> =>
-      Effect.sync(() => {
-        const asked = calls(turnOf(messages))
-        return asked.length === 0 ? { text: Work.answer, calls: asked } : { text: "", calls: asked }
-      })
-    const stream = (messages: ReadonlyArray<Message>): Stream.Stream<Piece> =>
+    const model = Script.model(spec, seen)
+    const ask = (messages: ReadonlyArray<Script.Message>): Effect.Effect<Script.Reply> =>
+      Effect.sync(() => model.reply(messages, definitions))
+    const stream = (messages: ReadonlyArray<Script.Message>): Stream.Stream<Piece> =>
       Stream.suspend(() => {
-        const turn = turnOf(messages)
-        const asked = calls(turn)
-        const last: Piece = asked.length === 0 ? { text: Work.answer } : { calls: asked }
-        const pieces = [...Work.deltasOf(spec, turn).map((text): Piece => ({ text })), last]
+        const { calls, text } = model.reply(messages, definitions)
+        const last: Piece = calls.length === 0 ? { text } : { calls }
+        const pieces = [...model.deltas(messages).map((text): Piece => ({ text })), last]
         return Stream.fromIteratorSucceed(pieces.values(), 1)
       })
-    const hear = (messages: ReadonlyArray<Message>): Effect.Effect<Reply> => {
+    const hear = (messages: ReadonlyArray<Script.Message>): Effect.Effect<Script.Reply> => {
       if (spec.deltas === 0) return ask(messages)
       return Effect.suspend(() => {
         let text = ""
-        let asked: ReadonlyArray<Call> = []
+        let asked: ReadonlyArray<Script.Call> = []
         const take = (piece: Piece) =>
           Effect.sync(() => {
             if ("calls" in piece) asked = piece.calls
@@ -76,7 +51,7 @@ export const contender: Work.Contender = {
     }
 
     const timed = Work.isTimed(spec)
-    const answer = (call: Call): Effect.Effect<Message> =>
+    const answer = (call: Script.Call): Effect.Effect<Script.Message> =>
       Effect.gen(function*() {
         const tool = tools.get(call.name)
         if (tool === undefined) return yield* Effect.fail(new Error(`there is no tool ${call.name}`))
@@ -86,7 +61,7 @@ export const contender: Work.Contender = {
       }).pipe(Effect.catch((error) => Effect.succeed({ role: "tool", id: call.id, content: String(error) } as const)))
 
     const run = Effect.gen(function*() {
-      const messages: Array<Message> = [{ role: "user", content: Work.question }]
+      const messages: Array<Script.Message> = [{ role: "user", content: Work.question }]
       for (;;) {
         const { calls, text } = yield* hear(messages)
         messages.push({ role: "assistant", content: text, calls })

@@ -11,6 +11,10 @@ export const contender: Work.Contender = {
   define: (spec, seen) => define(spec, seen, model(spec, seen))
 }
 
+// A model costs as little as elsewhere: a copy of a part is a plain object, as the other scripts make it.
+const blankCall = Prompt.makePart("tool-call", { id: "", name: "get_weather", params: "", providerExecuted: false })
+const blankText = Prompt.makePart("text", { text: "" })
+
 export const model = (spec: Work.Spec, seen: Work.Seen) =>
   Provider.layer({
     ask: ({ messages, table }, sink) =>
@@ -19,13 +23,11 @@ export const model = (spec: Work.Spec, seen: Work.Seen) =>
         seen.definitions = table.schemas.length
         if (seen.schemas !== undefined) { for (const { input_schema } of table.schemas) seen.schemas.add(input_schema) }
         const turn = (messages.length - 1) / 2
-        const calls = Work.callsOf(spec, turn).map((id) =>
-          Prompt.makePart("tool-call", { id, name: "get_weather", params: Work.json, providerExecuted: false })
-        )
-        if (calls.length === 0) return Effect.succeed(reply([Prompt.makePart("text", { text: Work.answer })], "stop"))
+        const calls = Work.callsOf(spec, turn).map((id) => ({ ...blankCall, id, params: Work.json }))
+        if (calls.length === 0) return Effect.succeed(reply([{ ...blankText, text: Work.answer }], "stop"))
         if (sink === undefined) return Effect.succeed(reply(calls, "tool-calls"))
         const deltas = Work.deltasOf(spec, turn)
-        const text = Prompt.makePart("text", { text: deltas.join("") })
+        const text = { ...blankText, text: deltas.join("") }
         return Effect.as(
           Effect.forEach(deltas, (delta) => sink([{ type: "text", delta }]), { discard: true }),
           reply([text, ...calls], "tool-calls")

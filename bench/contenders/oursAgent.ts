@@ -28,6 +28,7 @@ export const define = (
   )
   const agent = AgentLoop.make("bench", {
     maxTurns: Infinity,
+    maxRepeats: Infinity,
     maxConsecutiveToolErrors: Infinity,
     concurrency: "unbounded"
   })

@@ -1,22 +1,7 @@
 // What does a hand-written loop on promises cost, with zod 4 for the arguments?
 import { z } from "zod"
+import * as Script from "../script.ts"
 import * as Work from "../work.ts"
-
-type Message =
-  | { readonly role: "user"; readonly content: string }
-  | { readonly role: "assistant"; readonly content: string; readonly calls: ReadonlyArray<Call> }
-  | { readonly role: "tool"; readonly id: string; readonly content: string }
-
-interface Call {
-  readonly id: string
-  readonly name: string
-  readonly arguments: string
-}
-
-interface Reply {
-  readonly text: string
-  readonly calls: ReadonlyArray<Call>
-}
 
 export const contender: Work.Contender = {
   timesOut: ["heeds", "deaf"],
@@ -30,21 +15,15 @@ export const contender: Work.Contender = {
     )
     const definitions = [...tools.values()].map(({ definition }) => definition)
 
-    const reply = (messages: ReadonlyArray<Message>, offered: ReadonlyArray<unknown>): Reply => {
-      seen.requests++
-      seen.definitions = offered.length
-      const turn = (messages.length - 1) / (spec.calls + 1)
-      const calls = Work.callsOf(spec, turn).map((id) => ({ id, name: "get_weather", arguments: Work.json }))
-      return calls.length === 0 ? { text: Work.answer, calls } : { text: "", calls }
-    }
-    const ask = async (messages: ReadonlyArray<Message>): Promise<Reply> => reply(messages, definitions)
-    const stream = async function*(messages: ReadonlyArray<Message>): AsyncGenerator<string, Reply> {
-      const { calls, text } = reply(messages, definitions)
-      for (const delta of Work.deltasOf(spec, (messages.length - 1) / (spec.calls + 1))) yield delta
-      return { text, calls }
+    const model = Script.model(spec, seen)
+    const ask = async (messages: ReadonlyArray<Script.Message>): Promise<Script.Reply> =>
+      model.reply(messages, definitions)
+    const stream = async function*(messages: ReadonlyArray<Script.Message>): AsyncGenerator<string, Script.Reply> {
+      for (const delta of model.deltas(messages)) yield delta
+      return model.reply(messages, definitions)
     }
 
-    const answer = async (call: Call): Promise<Message> => {
+    const answer = async (call: Script.Call): Promise<Script.Message> => {
       try {
         const tool = tools.get(call.name)
         if (tool === undefined) throw new Error(`there is no tool ${call.name}`)
@@ -59,7 +38,7 @@ export const contender: Work.Contender = {
       }
     }
 
-    const hear = async (messages: ReadonlyArray<Message>): Promise<Reply> => {
+    const hear = async (messages: ReadonlyArray<Script.Message>): Promise<Script.Reply> => {
       if (spec.deltas === 0) return ask(messages)
       const pieces = stream(messages)
       let text = ""
@@ -72,7 +51,7 @@ export const contender: Work.Contender = {
     }
 
     return async () => {
-      const messages: Array<Message> = [{ role: "user", content: Work.question }]
+      const messages: Array<Script.Message> = [{ role: "user", content: Work.question }]
       for (;;) {
         const { calls, text } = await hear(messages)
         messages.push({ role: "assistant", content: text, calls })

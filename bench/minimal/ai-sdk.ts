@@ -2,30 +2,14 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider"
 import { generateText, isStepCount, tool } from "ai"
 import { z } from "zod"
+import { doGenerate } from "./scripted.ts"
 
-const usage = {
-  inputTokens: { total: 10, noCache: 10, cacheRead: 0, cacheWrite: 0 },
-  outputTokens: { total: 5, text: 5, reasoning: 0 }
-}
 const model: LanguageModelV4 = {
   specificationVersion: "v4",
   provider: "bench",
   modelId: "scripted",
   supportedUrls: {},
-  doGenerate: async ({ prompt }) =>
-    prompt.length === 1
-      ? {
-        content: [{ type: "tool-call", toolCallId: "1", toolName: "get_weather", input: '{"city":"Paris","days":3}' }],
-        finishReason: { unified: "tool-calls", raw: "tool_calls" },
-        usage,
-        warnings: []
-      }
-      : {
-        content: [{ type: "text", text: "done" }],
-        finishReason: { unified: "stop", raw: "stop" },
-        usage,
-        warnings: []
-      },
+  doGenerate,
   doStream: () => Promise.reject(new Error("not streamed"))
 }
 

@@ -3,27 +3,9 @@ import { Agent, type AgentConfig } from "@mastra/core/agent"
 import { createTool } from "@mastra/core/tools"
 import { MockLanguageModelV4 } from "ai/test"
 import { z } from "zod"
+import { doGenerate } from "./scripted.ts"
 
-const usage = {
-  inputTokens: { total: 10, noCache: 10, cacheRead: 0, cacheWrite: 0 },
-  outputTokens: { total: 5, text: 5, reasoning: 0 }
-}
-const model = new MockLanguageModelV4({
-  doGenerate: async ({ prompt }) =>
-    prompt.length === 1
-      ? {
-        content: [{ type: "tool-call", toolCallId: "1", toolName: "get_weather", input: '{"city":"Paris","days":3}' }],
-        finishReason: { unified: "tool-calls", raw: "tool_calls" },
-        usage,
-        warnings: []
-      }
-      : {
-        content: [{ type: "text", text: "done" }],
-        finishReason: { unified: "stop", raw: "stop" },
-        usage,
-        warnings: []
-      }
-})
+const model = new MockLanguageModelV4({ doGenerate })
 
 const weather = createTool({
   id: "get_weather",
