@@ -13,7 +13,7 @@ const shown = (): ReadonlySet<string> =>
       .flatMap((file) =>
         Array.from(
           readFileSync(join("test", file), "utf8").matchAll(
-            /\b(?:it|describe)[\w.]*\(\s*(?:"((?:[^"\\]|\\.)*)"|`([^`]*)`)/g
+            /\b(?:it|describe|test)[\w.]*\(\s*(?:"((?:[^"\\]|\\.)*)"|`([^`]*)`)/g
           ),
           ([, double, ticked]) => double ?? ticked ?? ""
         ).flatMap((title) => leading(title))

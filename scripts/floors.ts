@@ -25,8 +25,11 @@ const floors: { readonly [file: string]: number } = {
   "internal/options.ts": 0.25,
   "internal/callable.ts": 0.5,
   "Context.ts": 1,
+  "Subject.ts": 1,
   "Usage.ts": 1,
+  "Budget.ts": 2,
   "Pricing.ts": 1.25,
+  "internal/subjects.ts": 1.25,
   "internal/attempt.ts": 1.5,
   "Tool.ts": 2,
   "Turn.ts": 2,
@@ -43,19 +46,50 @@ const floors: { readonly [file: string]: number } = {
   "internal/wrapped.ts": 2.9,
   "internal/assembly.ts": 2.75,
   "Event.ts": 3,
+  "Gate.ts": 3,
   "Provider.ts": 3,
+  "Pause.ts": 2.9,
+  "PauseStore.ts": 2.95,
   "Result.ts": 3,
   "Stop.ts": 3,
   "ToolRegistry.ts": 3,
+  "memory/internal/change.ts": 2.5,
+  "memory/internal/window.ts": 2.5,
+  "memory/internal/summary.ts": 2.75,
+  "Memory.ts": 3,
   "Agent.ts": 3.5,
   "internal/run.ts": 3.5,
   "internal/observe.ts": 3.75,
+  "internal/repeats.ts": 2.5,
+  "internal/gating.ts": 3.7,
+  "internal/pausing.ts": 3.75,
+  "internal/desk.ts": 3.8,
   "AgentLoop.ts": 4,
   "providers/internal/json.ts": 4.25,
+  "providers/internal/aiSdk.ts": 4.25,
+  "providers/internal/names.ts": 4.25,
+  "providers/internal/narrowWords.ts": 4.3,
+  "providers/internal/narrowStrict.ts": 4.35,
+  "providers/internal/narrowSubset.ts": 4.35,
+  "providers/internal/narrow.ts": 4.4,
+  "providers/internal/aiSdkMarks.ts": 4.3,
+  "providers/internal/aiSdkTraits.ts": 4.45,
+  "providers/internal/aiSdkParts.ts": 4.5,
+  "providers/internal/aiSdkPrompt.ts": 4.6,
+  "providers/internal/aiSdkReply.ts": 4.6,
+  "providers/internal/aiSdkRequest.ts": 4.7,
+  "providers/internal/aiSdkError.ts": 4.8,
+  "providers/internal/chatTraits.ts": 4.45,
   "providers/internal/chatCalls.ts": 4.5,
+  "providers/internal/chatUsage.ts": 4.5,
+  "providers/internal/chatSettings.ts": 4.5,
+  "providers/internal/chatThoughts.ts": 4.5,
+  "providers/internal/chatParts.ts": 4.5,
+  "providers/internal/chatTools.ts": 4.5,
+  "providers/internal/chatMessages.ts": 4.6,
   "providers/internal/chatReply.ts": 4.6,
+  "providers/internal/chatRequest.ts": 4.7,
   "providers/internal/chatError.ts": 4.75,
-  "providers/internal/chatRequest.ts": 4.5,
   "testing/internal/lexical.ts": 4.5,
   "dynamic/internal/keywords.ts": 4.25,
   "dynamic/internal/references.ts": 4.3,
@@ -63,8 +97,21 @@ const floors: { readonly [file: string]: number } = {
   "dynamic/internal/validator.ts": 4.5,
   "dynamic/DynamicTool.ts": 5,
   "dynamic/index.ts": 6,
+  "policy/internal/command.ts": 4.25,
+  "policy/internal/host.ts": 4.25,
+  "policy/internal/name.ts": 4.125,
+  "policy/internal/path.ts": 4.25,
+  "policy/internal/rule.ts": 4.5,
+  "policy/Policy.ts": 5,
+  "policy/index.ts": 6,
   "limits/Limits.ts": 5,
   "limits/index.ts": 6,
+  "memory/InMemory.ts": 5,
+  "memory/KeyValue.ts": 5,
+  "memory/NodeSqlite.ts": 5,
+  "memory/Sql.ts": 5,
+  "memory/index.ts": 6,
+  "providers/AiSdk.ts": 5,
   "providers/OpenAiCompatible.ts": 5,
   "testing/Laws.ts": 5,
   "testing/OfflineModel.ts": 5,
@@ -80,6 +127,7 @@ const mayImportAi = new Set([
   "internal/around.ts",
   "internal/assembly.ts",
   "internal/callable.ts",
+  "internal/desk.ts",
   "internal/entry.ts",
   "internal/failing.ts",
   "internal/model.ts",
@@ -88,7 +136,10 @@ const mayImportAi = new Set([
   "internal/run.ts",
   "internal/transcript.ts",
   "Agent.ts",
+  "Pause.ts",
   "AgentLoop.ts",
+  "Memory.ts",
+  "Gate.ts",
   "Provider.ts",
   "Result.ts",
   "Tool.ts",
@@ -97,7 +148,13 @@ const mayImportAi = new Set([
 ])
 
 // An optional peer belongs to one wing.
-const peers: { readonly [specifier: string]: string } = { "@cfworker/json-schema": "dynamic/internal/validator.ts" }
+const peers: { readonly [specifier: string]: string } = {
+  "@ai-sdk/provider": "providers/internal/aiSdk.ts",
+  "@cfworker/json-schema": "dynamic/internal/validator.ts"
+}
+
+// What only Node has belongs to one file too; everything else runs anywhere.
+const ofNode: { readonly [specifier: string]: string } = { "node:sqlite": "memory/NodeSqlite.ts" }
 
 const importing = /^(?:import|export) (?:type )?(?:\*(?: as \w+)?|\{[^}]*\}) from "([^"]+)"/gm
 
@@ -117,7 +174,9 @@ export const check = (root: string): ReadonlyArray<string> => {
           problems.push(`${line} (floor ${own}) must not import src/${to} (floor ${below ?? "none"})`)
         }
       } else if (specifier === "effect") problems.push(`${line} imports the barrel of effect: import the module`)
-      else if (!specifier.startsWith("effect/") && peers[specifier] !== file) {
+      else if (specifier.startsWith("node:")) {
+        if (ofNode[specifier] !== file) problems.push(`${line} imports ${specifier}: it must run where Node is not`)
+      } else if (!specifier.startsWith("effect/") && peers[specifier] !== file) {
         problems.push(`${line} imports ${specifier}: effect is the only dependency`)
       } else if (specifier.startsWith("effect/ai") && !mayImportAi.has(file) && !file.includes("/")) {
         problems.push(`${line} must not know effect/ai`)

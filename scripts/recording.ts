@@ -4,9 +4,15 @@ import * as Prompt from "effect/ai/Prompt"
 export interface Message {
   readonly role: string
   readonly content?: unknown
+  readonly refusal?: string | null
   readonly tool_call_id?: string
   readonly tool_calls?: ReadonlyArray<ToolCall>
+  /** The form before tools. */
+  readonly function_call?: ToolCall["function"] | null
 }
+
+const legacy = (called: Message["function_call"]): ReadonlyArray<ToolCall> =>
+  called === undefined || called === null ? [] : [{ function: called }]
 
 interface ToolCall {
   readonly id?: string | number
@@ -122,8 +128,8 @@ export const toStream = ({ response }: Recorded): string => {
 export const recordedAnswer = (record: Recorded) => {
   const message = toJsonAnswer(record).choices?.[0]?.message
   return {
-    text: typeof message?.content === "string" ? message.content : "",
-    calls: (message?.tool_calls ?? []).map((call) => ({
+    text: (typeof message?.content === "string" ? message.content : "") + (message?.refusal ?? ""),
+    calls: [...message?.tool_calls ?? [], ...legacy(message?.function_call)].map((call) => ({
       name: call.function.name ?? "",
       input: JSON.parse(call.function.arguments || "{}") ?? {}
     }))

@@ -67,7 +67,11 @@ export const serve = async (): Promise<Replay> => {
     streamed = mode
     requests.length = 0
     const { handlers, kit } = toolsOf(records)
-    const agent = AgentLoop.make(loop.sequence, { maxTurns: records.length, concurrency: "sequential" })
+    const agent = AgentLoop.make(loop.sequence, {
+      maxTurns: records.length,
+      maxRepeats: Infinity,
+      concurrency: "sequential"
+    })
     const messages = toPrompt(first.messages)
     const result = yield* AgentLoop.run(agent, streamed ? { messages, onText: () => undefined } : { messages }).pipe(
       Effect.provide(ToolRegistry.fromToolkit(kit)),

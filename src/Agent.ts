@@ -6,12 +6,18 @@
  * @since 0.1.0
  */
 import type * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Prompt from "effect/ai/Prompt"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import * as Budget from "./Budget.ts"
+import type * as Context from "./Context.ts"
+import * as Gate from "./Gate.ts"
+import type { Settings } from "./internal/ask.ts"
 import * as Legal from "./internal/legal.ts"
 import type * as Stop from "./Stop.ts"
 import type { Selection } from "./ToolRegistry.ts"
+import type * as Turn from "./Turn.ts"
 
 const TypeId = "~toolfold/AgentLoop/Agent"
 
@@ -34,9 +40,62 @@ export interface Agent<out E = never, out R = LanguageModel.LanguageModel> {
   readonly maxToolCalls: number
   readonly maxConsecutiveToolErrors: number
   readonly timeout: Duration.Duration | undefined
+  readonly runTimeout: Duration.Duration | undefined
   readonly stop: Stop.Stop | undefined
+  readonly settings: Settings | undefined
+  readonly prepare: Prepare<E, R> | undefined
+  readonly gate: Gate.Gate<R>
+  readonly onEnvironmentError: "proceed" | "pause"
+  readonly budget: Budget.Limits | Budget.Budget | undefined
+  readonly maxRepeats: number
   /** What narrows the registry for it: its `tools`, and the tools that its `toolChoice` leaves. */
   readonly offers: ReadonlyArray<Selection>
+}
+
+/**
+ * Where a run stands before the model is asked. `turn` counts from 0, and `remaining` are the requests that are left with
+ * this one. `messages` are without the instructions. `isTooLong` says that the model has just refused them as more than it
+ * takes, and is asked once more with what `prepare` gives.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Before {
+  readonly turn: number
+  readonly remaining: number
+  readonly messages: ReadonlyArray<Prompt.Message>
+  readonly turns: ReadonlyArray<Turn.Turn>
+  readonly context: Context.Context
+  readonly isTooLong: boolean
+}
+
+/**
+ * What holds for one request; what is not said stays as it is. The messages are healed, so that no call is without its
+ * result; the transcript of the run keeps all of them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Override<out E = never, out R = never> {
+  readonly instructions?: string | undefined
+  readonly messages?: ReadonlyArray<Prompt.Message> | undefined
+  /** Narrows what the agent is offered; what is not, is not answered in this turn. */
+  readonly tools?: Selection | undefined
+  readonly toolChoice?: LanguageModel.ToolChoice<string> | undefined
+  /** Built once for a run. */
+  readonly model?: Layer.Layer<LanguageModel.LanguageModel, E, R> | undefined
+  readonly settings?: Omit<Settings, "effort"> | undefined
+  readonly reasoningEffort?: Settings["effort"] | undefined
+}
+
+/**
+ * Says what holds for the next request.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Prepare<out E = never, out R = never> {
+  (before: Before): Effect.Effect<Override<E, R>, E, R>
 }
 
 type AnyModel = Layer.Layer<LanguageModel.LanguageModel, unknown, unknown> | undefined
@@ -52,7 +111,7 @@ type ModelNeeds<M extends AnyModel> =
  * @category models
  * @since 0.1.0
  */
-export interface Options<EI = never, RI = never, M extends AnyModel = undefined> {
+export interface Options<EI = never, RI = never, M extends AnyModel = undefined, EP = never, RP = never, RG = never> {
   /** What the model is told before everything else: text, or an Effect that is run once at the start of a run. */
   readonly instructions?: string | Effect.Effect<string, EI, RI> | undefined
   /** The agent's own model, in place of the one around the run. */
@@ -71,8 +130,27 @@ export interface Options<EI = never, RI = never, M extends AnyModel = undefined>
   readonly maxConsecutiveToolErrors?: number | undefined
   /** How long an attempt of a tool may take that does not say so itself. Default: the registry's, else for ever. */
   readonly timeout?: Duration.Input | undefined
+  /** How long a run may take in all; what ran until then is kept. Waiting for a decision does not count. Default: for ever. */
+  readonly runTimeout?: Duration.Input | undefined
   /** Another reason to end. */
   readonly stop?: Stop.Stop | undefined
+  /** How the model is to speak. A model that has no such setting says so in a `Warned` event. */
+  readonly settings?: Omit<Settings, "effort"> | undefined
+  /** How hard a model that reasons is to try. */
+  readonly reasoningEffort?: Settings["effort"] | undefined
+  /** Is asked before every request what holds for it. */
+  readonly prepare?: Prepare<EP, RP> | undefined
+  /** Who may run a call. Default: `Gate.sensitive`, which has the run pause for tools declared `sensitive`. */
+  readonly gate?: Gate.Gate<RG> | undefined
+  /** Whether the run pauses when calls failed because of their environment, for somebody to repair it. Default: proceed. */
+  readonly onEnvironmentError?: "proceed" | "pause" | undefined
+  /** What a run may spend, or a budget that its runs share. */
+  readonly budget?: Budget.Limits | Budget.Budget | undefined
+  /**
+   * So many turns with the same calls, or so many times the same two turns, end the run. Default: 3; `Infinity` for an agent
+   * that polls.
+   */
+  readonly maxRepeats?: number | undefined
 }
 
 /**
@@ -91,14 +169,15 @@ export interface Options<EI = never, RI = never, M extends AnyModel = undefined>
  * @category constructors
  * @since 0.1.0
  */
-export const make = <EI = never, RI = never, M extends AnyModel = undefined>(
+export const make = <EI = never, RI = never, M extends AnyModel = undefined, EP = never, RP = never, RG = never>(
   name: string,
-  options: Options<EI, RI, M> = {}
-): Agent<EI | Layer.Error<Exclude<M, undefined>>, RI | ModelNeeds<M>> => {
+  options: Options<EI, RI, M, EP, RP, RG> = {}
+): Agent<EI | EP | Layer.Error<Exclude<M, undefined>>, RI | RP | RG | ModelNeeds<M>> => {
   const counts = {
     maxTurns: options.maxTurns ?? 10,
     maxToolCalls: options.maxToolCalls ?? Infinity,
-    maxConsecutiveToolErrors: options.maxConsecutiveToolErrors ?? 5
+    maxConsecutiveToolErrors: options.maxConsecutiveToolErrors ?? 5,
+    maxRepeats: options.maxRepeats ?? 3
   }
   const concurrency = options.concurrency ?? 8
   const refuse = (option: string, wanted: string, value: number) => {
@@ -110,11 +189,16 @@ export const make = <EI = never, RI = never, M extends AnyModel = undefined>(
   if (counts.maxConsecutiveToolErrors < 1) {
     refuse("maxConsecutiveToolErrors", "positive whole number", counts.maxConsecutiveToolErrors)
   }
+  if (counts.maxRepeats < 2) refuse("maxRepeats", "whole number from 2 on", counts.maxRepeats)
+  if (options.budget !== undefined && !Budget.isBudget(options.budget)) Budget.make(options.budget)
   if (typeof concurrency === "number" && !(Number.isInteger(concurrency) && concurrency > 0)) {
     refuse("concurrency", "positive whole number", concurrency)
   }
-  for (const problem of options.timeout === undefined ? [] : Legal.durationProblem("timeout", options.timeout)) {
-    throw new Error(`agent ${JSON.stringify(name)}: ${problem}`)
+  for (const option of ["timeout", "runTimeout"] as const) {
+    const given = options[option]
+    for (const problem of given === undefined ? [] : Legal.durationProblem(option, given)) {
+      throw new Error(`agent ${JSON.stringify(name)}: ${problem}`)
+    }
   }
   return {
     [TypeId]: TypeId,
@@ -126,12 +210,24 @@ export const make = <EI = never, RI = never, M extends AnyModel = undefined>(
     concurrency,
     ...counts,
     timeout: Legal.duration(options.timeout),
+    runTimeout: Legal.duration(options.runTimeout),
     stop: options.stop,
+    settings: settingsOf(options),
+    prepare: options.prepare,
+    gate: options.gate ?? Gate.sensitive,
+    onEnvironmentError: options.onEnvironmentError ?? "proceed",
+    budget: options.budget,
     offers: [options.tools, allowedBy(options.toolChoice)].filter((selection) => selection !== undefined)
-  } as Agent<never, never> // what the options need was just read off their types
+  } as unknown as Agent<never, never> // what the options need was just read off their types
 }
 
-const allowedBy = (toolChoice: LanguageModel.ToolChoice<string> | undefined): Selection | undefined =>
+/** Settings and effort as one, or nothing where neither is said. */
+export const settingsOf = (
+  { reasoningEffort, settings }: Pick<Override, "settings" | "reasoningEffort">
+): Settings | undefined => reasoningEffort === undefined ? settings : { ...settings, effort: reasoningEffort }
+
+/** What a choice of tools leaves of them. */
+export const allowedBy = (toolChoice: LanguageModel.ToolChoice<string> | undefined): Selection | undefined =>
   toolChoice === "none"
     ? { names: [] }
     : typeof toolChoice === "object" && "oneOf" in toolChoice

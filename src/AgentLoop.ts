@@ -7,7 +7,8 @@
  *
  * @since 0.1.0
  */
-import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as AiError from "effect/ai/AiError"
+import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
 import * as Cause from "effect/Cause"
 import type * as Services from "effect/Context"
@@ -19,25 +20,33 @@ import * as Ref from "effect/Ref"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
+import * as Budget from "./Budget.ts"
 import * as Context from "./Context.ts"
 import type * as Events from "./Event.ts"
+import * as Desk from "./internal/desk.ts"
+import * as Gating from "./internal/gating.ts"
 import * as Id from "./internal/id.ts"
 import * as Log from "./internal/log.ts"
 import * as Observe from "./internal/observe.ts"
+import * as Pausing from "./internal/pausing.ts"
+import * as Repeats from "./internal/repeats.ts"
 import * as Run from "./internal/run.ts"
 import * as SideBySide from "./internal/sideBySide.ts"
-import * as Provider from "./Provider.ts"
+import type * as Pause from "./Pause.ts"
+import * as PauseStore from "./PauseStore.ts"
+import * as Pricing from "./Pricing.ts"
 import * as Ending from "./Result.ts"
-import { type Registry, ToolRegistry } from "./ToolRegistry.ts"
+import type { Registry, ToolRegistry } from "./ToolRegistry.ts"
 import type * as Turn from "./Turn.ts"
 
-export { type Agent, isAgent, make, type Options } from "./Agent.ts"
+export { type Agent, type Before, isAgent, make, type Options, type Override, type Prepare } from "./Agent.ts"
 export {
   type Cancelled,
   type Completed,
   type Ended,
   type LimitReached,
   ModelFailed,
+  type Paused,
   type Refused,
   type Result
 } from "./Result.ts"
@@ -55,6 +64,8 @@ export interface RunOptions<R = never> extends Observe.Observers<R> {
   readonly messages?: Prompt.RawInput | ReadonlyArray<Prompt.Message> | undefined
   /** What the agent remembers at the start. Default: the initial values of every slot. */
   readonly context?: Context.Context | undefined
+  /** What it may spend, or a budget that it shares; goes before that of the agent. */
+  readonly budget?: Budget.Limits | Budget.Budget | undefined
 }
 
 /**
@@ -101,7 +112,10 @@ export const run = <E, R, RO = never>(
   agent: Agent<E, R>,
   options: RunOptions<RO>
 ): Effect.Effect<Ending.Result, Ending.ModelFailed | E, R | RO | ToolRegistry> =>
-  withModel(agent, Effect.flatMap(prepare(agent, options), (run) => loop(agent, run, Observe.make(options))))
+  withModel(
+    agent,
+    Effect.flatMap(prepare(agent, options), (run) => loop(agent, run, Observe.make(options), options.budget))
+  )
 
 /**
  * Runs an agent and shows what happens while it does; the last event is the result. The run waits while nobody takes the
@@ -123,13 +137,14 @@ export const stream = <E, R, RO = never>(
       last: (events) =>
         Effect.andThen(own?.last(events) ?? Effect.void, Effect.sync(() => Queue.offerAllUnsafe(queue, events)))
     }
-    return withModel(agent, Effect.flatMap(prepare(agent, options), (run) => loop(agent, run, watch))).pipe(
-      Effect.flatMap((result) => Queue.offer(queue, { _tag: "RunEnd", result })),
-      Effect.matchCauseEffect({
-        onFailure: (cause) => Queue.failCause(queue, cause),
-        onSuccess: () => Queue.end(queue)
-      })
-    )
+    return withModel(agent, Effect.flatMap(prepare(agent, options), (run) => loop(agent, run, watch, options.budget)))
+      .pipe(
+        Effect.flatMap((result) => Queue.offer(queue, { _tag: "RunEnd", result })),
+        Effect.matchCauseEffect({
+          onFailure: (cause) => Queue.failCause(queue, cause),
+          onSuccess: () => Queue.end(queue)
+        })
+      )
   }, { bufferSize: 64, strategy: "suspend" })
 
 /**
@@ -160,29 +175,99 @@ export const start = <E, R, RO = never>(
   Effect.gen(function*() {
     const run = yield* prepare(agent, options)
     let cancelled = false
-    const fiber = yield* Effect.forkScoped(withModel(agent, loop(agent, run, Observe.make(options))))
+    const fiber = yield* Effect.forkScoped(withModel(agent, loop(agent, run, Observe.make(options), options.budget)))
     const cancelling = Effect.sync(() => {
       cancelled = true
     })
     yield* Effect.addFinalizer(() => cancelling)
-    const ended = Effect.flatMap(Fiber.await(fiber), (exit) =>
+    const last = Effect.flatMap(Fiber.await(fiber), (exit) =>
       cancelled && Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
-        ? Effect.as(reportOthers(exit.cause), { _tag: "Cancelled", ...end(run) } satisfies Ending.Result)
+        ? Effect.andThen(reportOthers(exit.cause), cancelledAs(run))
         : exit)
     return {
-      await: ended,
-      cancel: Effect.andThen(Effect.andThen(cancelling, Fiber.interrupt(fiber)), ended),
-      partial: Effect.sync(() =>
-        end(run)
+      await: last,
+      cancel: Effect.andThen(Effect.andThen(cancelling, Fiber.interrupt(fiber)), last),
+      partial: Effect.suspend(() =>
+        ended(run)
       )
     }
   })
+
+const cancelledAs = (run: Run.Run): Effect.Effect<Ending.Result> =>
+  Effect.map(ended(run), (end) => ({ _tag: "Cancelled", ...end }))
 
 // What else went wrong while a run was cancelled is no reason to lose what the run had.
 const reportOthers = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
   Cause.hasInterruptsOnly(cause)
     ? Effect.void
     : Log.safely(Effect.logWarning("a cancelled run failed while it was ending", cause))
+
+/**
+ * What a resumed run is given. `slots` are classes of slots that the run began with and no tool needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ResumeOptions<R = never> extends Observe.Observers<R> {
+  readonly slots?: ReadonlyArray<Context.AnySlots> | undefined
+  readonly budget?: RunOptions["budget"]
+}
+
+/**
+ * Goes on with a paused run, in this process or another, with the same agent and registry. There must be one decision for
+ * each call that waits; all of it is checked before anything runs, and a pause is resumed once.
+ *
+ * **Example** (A payment that somebody approves with another amount)
+ *
+ * ```ts run
+ * import * as Effect from "effect/Effect"
+ * import * as Schema from "effect/Schema"
+ * import * as AgentLoop from "toolfold/AgentLoop"
+ * import * as Pause from "toolfold/Pause"
+ * import * as ScriptedModel from "toolfold/testing/ScriptedModel"
+ * import * as Tool from "toolfold/Tool"
+ * import * as ToolRegistry from "toolfold/ToolRegistry"
+ *
+ * const pay = Tool.make("pay", {
+ *   input: { amount: Schema.Finite },
+ *   sensitive: true,
+ *   handler: ({ amount }) => Effect.succeed(`paid ${amount}`)
+ * })
+ * const bot = AgentLoop.make("bot")
+ *
+ * const program = Effect.gen(function*() {
+ *   const paused = yield* AgentLoop.run(bot, { prompt: "Pay 90" })
+ *   if (paused._tag !== "Paused") return paused
+ *   return yield* AgentLoop.resume(bot, paused, { [paused.pending[0]!.id]: Pause.approveWith({ amount: 80 }) })
+ * }).pipe(
+ *   Effect.provide(ToolRegistry.layer(pay)),
+ *   Effect.provide(ScriptedModel.layer([ScriptedModel.call("pay", { amount: 90 })], "Done."))
+ * )
+ *
+ * const result = await Effect.runPromise(program)
+ * result.text // => "Done."
+ * result.turns[0]!.outcomes[0] // => { _tag: "Success", value: "paid 80", writes: [] }
+ * ```
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const resume = <E, R, RO = never>(
+  agent: Agent<E, R>,
+  paused: Ending.Paused | Pause.Encoded,
+  decisions: Pause.Decisions,
+  options: ResumeOptions<RO> = {}
+): Effect.Effect<Ending.Result, Ending.ModelFailed | Pause.ResumeRefused | E, R | RO | ToolRegistry> =>
+  withModel(
+    agent,
+    Effect.flatMap(
+      Desk.reopen(agent, isPaused(paused) ? paused.state : paused, decisions, options.slots ?? []),
+      (run) => loop(agent, run, Observe.make(options), options.budget)
+    )
+  )
+
+const isPaused = (paused: Ending.Paused | Pause.Encoded): paused is Ending.Paused =>
+  typeof paused === "object" && paused !== null && "_tag" in paused && paused["_tag"] === "Paused"
 
 const withModel = <A, EA, E, R, RA>(
   agent: Agent<E, R>,
@@ -214,107 +299,123 @@ const messagesOf = (input: Prompt.RawInput | ReadonlyArray<Prompt.Message>): Rea
 
 const isMessage = (u: object): u is Prompt.Message => "~effect/ai/Prompt/Message" in u
 
-const end = (run: Run.Run): Ending.Ended => ({
-  runId: run.id,
-  text: run.text,
-  messages: run.messages.slice(run.first),
-  turns: run.turns.slice(),
-  usage: run.usage,
-  context: Ref.getUnsafe(run.context)
-})
-
-/** How one run asks and who answers it; fixed when the run begins. */
-interface Desk {
-  readonly ask: Provider.Ask
-  readonly registry: Registry
-  readonly watch: Observe.Watch | undefined
-}
-
 const loop = (
   agent: Agent<unknown, unknown>,
   run: Run.Run,
-  watch: Observe.Watch | undefined
-): Effect.Effect<Ending.Result, Ending.ModelFailed, LanguageModel.LanguageModel | ToolRegistry> =>
-  turns(agent, run, watch).pipe(
-    Effect.mapError((reason) => new Ending.ModelFailed({ reason, partial: end(run) })),
+  watch: Observe.Watch | undefined,
+  budget: RunOptions["budget"] = agent.budget
+): Effect.Effect<Ending.Result, Ending.ModelFailed, LanguageModel.LanguageModel | ToolRegistry> => {
+  const whole = Desk.within(budget, run, Desk.scoped(agent, turns(agent, run, watch))).pipe(
+    Effect.catch((error) => Effect.flatMap(ended(run), (partial) => Effect.fail(failure(error, partial)))),
     Effect.onExit((exit) =>
       Exit.isFailure(exit) && run.batch !== undefined
         ? Effect.sync(() => run.batch && Run.settle(run, run.batch, "the run ended before it was run"))
         : Effect.void
     )
   )
+  return agent.runTimeout === undefined ? whole : Effect.timeoutOrElse(whole, {
+    duration: agent.runTimeout,
+    orElse: () => Effect.map(ended(run), (end) => ({ ...limited("time"), ...end }))
+  })
+}
+
+// An error of the agent's own code is one that its type says.
+const failure = (error: AiError.AiError | Desk.Unprepared, partial: Ending.Ended): Ending.ModelFailed =>
+  error instanceof Desk.Unprepared
+    ? error.error as Ending.ModelFailed
+    : new Ending.ModelFailed({ reason: error, partial })
 
 const turns = Effect.fnUntraced(
   function*(agent: Agent<unknown, unknown>, run: Run.Run, watch: Observe.Watch | undefined) {
-    const desk: Desk = {
-      ask: Provider.askOf(yield* LanguageModel.LanguageModel),
-      registry: yield* offered(agent, yield* ToolRegistry),
-      watch
-    }
-    while (run.turns.length < agent.maxTurns) {
-      const reply = yield* ask(agent, run, desk)
-      const batch = Run.hear(run, reply)
-      run.batch = batch
+    const desk = yield* Desk.open(agent, watch)
+    while (run.batch !== undefined || run.turns.length < agent.maxTurns) {
+      if (run.batch === undefined) {
+        if (desk.budget !== undefined && !Budget.takeRequest(desk.budget)) break
+        run.batch = Run.hear(run, yield* Desk.ask(desk, agent, run))
+        if (desk.budget !== undefined) yield* Desk.charge(desk, run.batch.usage)
+      }
+      const { batch } = run
       const halt = halts(agent, run, batch)
-      if (halt === undefined && batch.places.length > 0) yield* answer(agent, run, batch, desk)
+      if (halt === undefined && batch.places.length > 0) {
+        const paused = yield* answer(agent, run, batch, desk)
+        if (paused !== undefined) return paused
+      }
       const settled = Run.settle(run, batch, halt === undefined ? "it was not answered" : reasons[halt])
       if (watch !== undefined || settled.dropped.length > 0) yield* Observe.folded(run, settled, watch)
-      const result = decide(agent, run, batch, halt, settled.isAnswer)
-      if (result !== undefined) return result
+      const end = decide(agent, run, batch, halt, settled.isAnswer)
+      if (end !== undefined) return { ...end, ...(yield* ended(run)) }
     }
-    return limited(run, "turns")
+    return { ...limited(run.turns.length < agent.maxTurns ? "budget" : "turns"), ...(yield* ended(run)) }
   }
 )
 
-const offered = (agent: Agent<unknown, unknown>, registry: Registry): Effect.Effect<Registry> =>
-  agent.timeout === undefined && agent.offers.length === 0 && typeof agent.toolChoice === "string"
-    ? Effect.succeed(registry)
-    : narrowed(agent, registry)
+const ended = (run: Run.Run): Effect.Effect<Ending.Ended> =>
+  Effect.map(Pricing.Pricing, (pricing) => Run.end(run, pricing))
 
-const narrowed = Effect.fnUntraced(function*(
-  { name, offers, timeout, toolChoice }: Agent<unknown, unknown>,
-  all: Registry
-): Effect.fn.Return<Registry> {
-  let registry = timeout === undefined ? all : all.within(timeout)
-  for (const selection of offers) registry = yield* Effect.orDie(registry.select(selection))
-  if (typeof toolChoice === "object" && "tool" in toolChoice && registry.get(toolChoice.tool) === undefined) {
-    throw new Error(`agent ${JSON.stringify(name)}: toolChoice names ${toolChoice.tool}, which it is not offered`)
-  }
-  return registry
-})
-
-const ask = (agent: Agent<unknown, unknown>, run: Run.Run, { ask, registry, watch }: Desk) => {
-  const turn = run.turns.length
-  const request = { messages: run.messages, table: registry.table, toolChoice: choice(agent.toolChoice, turn) }
-  return watch === undefined ? ask(request) : Observe.asking(ask, request, watch, turn)
-}
-
-// What is offered was narrowed when the run began; a choice that forces holds for the first turn.
-const choice = (toolChoice: LanguageModel.ToolChoice<string>, turn: number): LanguageModel.ToolChoice<string> => {
-  if (turn > 0 || toolChoice === "none") return "auto"
-  if (typeof toolChoice === "object" && "oneOf" in toolChoice) return toolChoice.mode ?? "auto"
-  return toolChoice
-}
-
+/** Answers what may run of a batch, once all of it is gated. Gives the end of the run where something waits. */
 const answer = (
   agent: Agent<unknown, unknown>,
   run: Run.Run,
   batch: Run.Batch,
-  { registry, watch }: Desk
+  desk: Desk.Desk
+): Effect.Effect<Ending.Paused | undefined> =>
+  Gating.isNeeded(agent, batch, desk.registry)
+    ? Effect.flatMap(Gating.gate(agent, run, batch, desk.registry), (waiting) =>
+      waiting.length > 0 ? paused(agent, run, batch, desk, "approval", waiting) : answerOpen(agent, run, batch, desk))
+    : answerOpen(agent, run, batch, desk)
+
+const answerOpen = (
+  agent: Agent<unknown, unknown>,
+  run: Run.Run,
+  batch: Run.Batch,
+  desk: Desk.Desk
+): Effect.Effect<Ending.Paused | undefined> =>
+  Effect.flatMap(runOpen(agent, run, batch, desk), () => {
+    const failed = agent.onEnvironmentError === "pause" ? Gating.failed(batch) : []
+    return failed.length > 0 ? paused(agent, run, batch, desk, "environment", failed) : Effect.succeed(undefined)
+  })
+
+const paused = Effect.fnUntraced(function*(
+  agent: Agent<unknown, unknown>,
+  run: Run.Run,
+  batch: Run.Batch,
+  { registry }: Desk.Desk,
+  reason: Ending.Paused["reason"],
+  waiting: ReadonlyArray<Gating.Waiting>
+): Effect.fn.Return<Ending.Paused> {
+  const state = yield* Pausing.encode(agent.name, run, batch, registry, reason, waiting)
+  run.batch = undefined
+  const pending = Pausing.pendingOf(registry, waiting)
+  const store = yield* PauseStore.PauseStore
+  yield* Effect.catch(
+    store.put({ id: Run.pauseId(run), agent: agent.name, runId: run.id, reason, pending }, state),
+    // Whoever ran it has the state all the same.
+    (error) => Log.safely(Effect.logWarning("a pause was not kept", error))
+  )
+  return { _tag: "Paused", reason, pending, state, ...(yield* ended(Pausing.shownOf(run, batch))) }
+})
+
+const runOpen = (
+  agent: Agent<unknown, unknown>,
+  run: Run.Run,
+  batch: Run.Batch,
+  { budget, registry, watch }: Desk.Desk
 ): Effect.Effect<void> => {
-  const { places } = batch
-  const allowed = agent.maxToolCalls - run.toolCalls
-  run.toolCalls += places.length
-  batch.isDirect = places.every(({ call }) => registry.isReturnDirect(call.name))
+  batch.isDirect = batch.places.every(({ call }) => registry.isReturnDirect(call.name))
+  const open = batch.places.every(isOpen) ? batch.places : batch.places.filter(isOpen)
+  const left = Math.max(0, agent.maxToolCalls - run.toolCalls)
+  const allowed = budget === undefined ? left : Budget.takeCalls(budget, Math.min(left, open.length))
+  run.toolCalls += open.length
+  if (allowed < open.length) run.isOut = left < open.length ? "tool-calls" : "budget"
   const begin = (place: Run.Place, at: number, running: Services.Context<never>): Fiber.Fiber<Turn.Outcome> => {
     place.started = true
     return at < allowed
       ? registry.begin(place.call, place.scope, running)
-      : Effect.runFork(Effect.succeed(tooMany(agent.maxToolCalls)))
+      : Effect.runFork(Effect.succeed(tooMany))
   }
   return SideBySide.run(
-    places,
-    atATime(agent, places, registry),
+    open,
+    atATime(agent, open, registry),
     watch === undefined ?
       begin :
       (place, at, running) =>
@@ -324,6 +425,8 @@ const answer = (
     }
   )
 }
+
+const isOpen = ({ outcome }: Run.Place): boolean => outcome === undefined
 
 const atATime = (
   { concurrency }: Agent<unknown, unknown>,
@@ -336,12 +439,12 @@ const atATime = (
     ? Infinity
     : concurrency
 
-const tooMany = (most: number): Turn.Outcome => ({
+const tooMany: Turn.Outcome = {
   _tag: "Failure",
   kind: "limit",
   class: "policy",
-  message: `Not run: the run may make ${most} tool calls, and they are used up.`
-})
+  message: "Not run: the tool calls that the run may make are used up."
+}
 
 /** Why the calls of a batch do not run. */
 type Halt = "refused" | "stopped"
@@ -349,9 +452,9 @@ type Halt = "refused" | "stopped"
 const halts = (
   { stop }: Agent<unknown, unknown>,
   run: Run.Run,
-  { places, reply, text }: Run.Batch
+  { finish, places, text }: Run.Batch
 ): Halt | undefined => {
-  if (reply.finish === "length" || reply.finish === "content-filter" || reply.finish === "error") return "refused"
+  if (finish === "length" || finish === "content-filter" || finish === "error") return "refused"
   if (stop === undefined || places.length === 0) return undefined
   const at = { context: Ref.getUnsafe(run.context), text, asked: places.map(({ call }) => call) }
   return stop(run.turns, at) ? "stopped" : undefined
@@ -362,33 +465,33 @@ const reasons = {
   stopped: "the run was stopped before its calls were run"
 }
 
+/** Which way a run ends, without what every end carries. */
+type Way<Ended = Ending.Result> = Ended extends Ended ? Omit<Ended, keyof Ending.Ended> : never
+
 const decide = (
   agent: Agent<unknown, unknown>,
   run: Run.Run,
   batch: Run.Batch,
   halt: Halt | undefined,
   isAnswer: boolean
-): Ending.Result | undefined => {
-  if (halt === "refused") return { _tag: "Refused", reason: batch.reply.finish, ...end(run) }
+): Way | undefined => {
+  if (halt === "refused") return { _tag: "Refused", reason: batch.finish }
   // A paused answer goes on when the model is asked again.
-  if (halt === "stopped" || (batch.places.length === 0 && batch.reply.finish !== "pause")) return completed(run)
-  if (isAnswer) return { ...completed(run), direct: true }
+  if (halt === "stopped" || (batch.places.length === 0 && batch.finish !== "pause")) return completed
+  if (isAnswer) return { ...completed, direct: true }
   for (const { outcome } of batch.places) {
     if (outcome?._tag === "Success") run.errorsInARow = 0
     else if (outcome?._tag === "Failure" || outcome?._tag === "Interrupted") run.errorsInARow++
   }
-  if (run.toolCalls > agent.maxToolCalls) return limited(run, "tool-calls")
-  if (run.errorsInARow >= agent.maxConsecutiveToolErrors) return limited(run, "tool-errors")
+  if (run.isOut !== undefined) return limited(run.isOut)
+  if (run.errorsInARow >= agent.maxConsecutiveToolErrors) return limited("tool-errors")
+  if (run.turns.length < agent.maxTurns && Repeats.isCircling(run.turns, agent.maxRepeats)) return limited("repeats")
   const { stop } = agent
   return stop?.(run.turns, { context: Ref.getUnsafe(run.context), text: batch.text, asked: [] })
-    ? completed(run)
+    ? completed
     : undefined
 }
 
-const completed = (run: Run.Run): Ending.Completed => ({ _tag: "Completed", ...end(run) })
+const completed = { _tag: "Completed" } as const
 
-const limited = (run: Run.Run, limit: Ending.LimitReached["limit"]): Ending.Result => ({
-  _tag: "LimitReached",
-  limit,
-  ...end(run)
-})
+const limited = (limit: Ending.LimitReached["limit"]) => ({ _tag: "LimitReached", limit }) as const

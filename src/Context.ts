@@ -286,6 +286,20 @@ const withEntry = (context: Context, slots: AnySlots, values: Entry["values"]): 
 const make = (entries: ReadonlyMap<string, Entry>): Context => ({ [TypeId]: TypeId, entries })
 
 /**
+ * A write from its stored form; throws for a value that does not match its slot.
+ *
+ * @category storing
+ * @since 0.1.0
+ */
+export const decodeWrite = (slots: AnySlots, encoded: Write["encoded"]): Write => {
+  const decoded = Object.entries(encoded).map(([name, value]) => {
+    const schema = Object.hasOwn(slots.slots, name) ? slots.slots[name]?.schema : undefined
+    return [name, schema === undefined ? value : now(Codec.jsonCodec(schema).decode(value), slots, name)] as const
+  })
+  return writing(slots, Object.fromEntries(decoded))
+}
+
+/**
  * The context in which nothing was written yet.
  *
  * @category constructors

@@ -30,6 +30,18 @@ export interface TextDelta {
 }
 
 /**
+ * The provider could not do all of what the request asked for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Warned {
+  readonly _tag: "Warned"
+  readonly turn: number
+  readonly warnings: ReadonlyArray<string>
+}
+
+/**
  * A call begins; its arguments have not been looked at yet.
  *
  * @category models
@@ -89,7 +101,7 @@ export interface TurnEnd {
  * @category models
  * @since 0.1.0
  */
-export type Event = TurnStart | TextDelta | CallStart | CallEnd | Folded | TurnEnd
+export type Event = TurnStart | TextDelta | Warned | CallStart | CallEnd | Folded | TurnEnd
 
 /**
  * What `onToolCall` gets. `start` comes before the arguments are looked at; `result` is a preview of at most 200

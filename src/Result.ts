@@ -10,6 +10,7 @@ import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import * as Data from "effect/Data"
 import type * as Context from "./Context.ts"
+import type * as Pause from "./Pause.ts"
 import type * as Turn from "./Turn.ts"
 import type * as Usage from "./Usage.ts"
 
@@ -25,7 +26,7 @@ export interface Ended {
   readonly text: string
   readonly messages: ReadonlyArray<Prompt.Message>
   readonly turns: ReadonlyArray<Turn.Turn>
-  readonly usage: Usage.Usage
+  readonly usage: Usage.Total
   readonly context: Context.Context
 }
 
@@ -48,7 +49,7 @@ export interface Completed extends Ended {
  */
 export interface LimitReached extends Ended {
   readonly _tag: "LimitReached"
-  readonly limit: "turns" | "tool-calls" | "tool-errors"
+  readonly limit: "turns" | "tool-calls" | "tool-errors" | "repeats" | "budget" | "time"
 }
 
 /**
@@ -73,12 +74,26 @@ export interface Cancelled extends Ended {
 }
 
 /**
+ * Calls wait for a decision, and nothing of their batch has run (`approval`), or calls failed because of their environment
+ * (`environment`). `state` is JSON that another process can resume; `messages` answer the waiting calls as that.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Paused extends Ended {
+  readonly _tag: "Paused"
+  readonly reason: "approval" | "environment"
+  readonly pending: ReadonlyArray<Pause.Pending>
+  readonly state: Pause.Encoded
+}
+
+/**
  * How a run ended.
  *
  * @category models
  * @since 0.1.0
  */
-export type Result = Completed | LimitReached | Refused | Cancelled
+export type Result = Completed | Paused | LimitReached | Refused | Cancelled
 
 /**
  * The model could not be asked. `partial` is what the run had until then.

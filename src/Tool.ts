@@ -24,6 +24,7 @@ import * as Explain from "./internal/explain.ts"
 import * as FailureClass from "./internal/failureClass.ts"
 import * as JsonSchema from "./internal/jsonSchema.ts"
 import * as Options from "./internal/options.ts"
+import * as Subjects from "./internal/subjects.ts"
 import * as Text from "./internal/text.ts"
 
 export {
@@ -54,6 +55,15 @@ export {
   timeoutOf,
   title
 } from "./internal/options.ts"
+export {
+  isSensitive,
+  needsApproval,
+  sensitive,
+  type SubjectOf,
+  type Subjects,
+  subjects,
+  subjectsOf
+} from "./internal/subjects.ts"
 
 /**
  * A tool: callable, and a tool of `effect/ai`. `R` is what its handler needs.
@@ -172,6 +182,8 @@ export type Services_<T> = T extends Tool<infer _N, infer In, infer Out, infer F
   : unknown
 export type { Services_ as Services }
 
+const annotations = { ...Options.annotations, ...Subjects.annotations }
+
 const known = new Set([
   "description",
   "input",
@@ -179,7 +191,7 @@ const known = new Set([
   "failure",
   "handler",
   "toModelOutput",
-  ...Object.keys(Options.annotations)
+  ...Object.keys(annotations)
 ])
 
 /**
@@ -228,6 +240,8 @@ export const make = <
     readonly toModelOutput?: ((output: NoInfer<Out>["Type"]) => ReadonlyArray<Prompt.ToolModelOutputPart>) | undefined
     /** See `conflictKey`. */
     readonly conflictKey?: ((input: InputSchema<NoInfer<I>>["Type"]) => string) | undefined
+    /** See `subjects`. */
+    readonly subjects?: Subjects.Subjects<InputSchema<NoInfer<I>>["Type"]> | undefined
     readonly handler: (
       input: InputSchema<NoInfer<I>>["Type"]
     ) => Effect.Effect<NoInfer<Out>["Type"], NoInfer<Fail>["Type"], R>
@@ -240,7 +254,7 @@ export const make = <
   const problems = Object.keys(options).filter((key) => !known.has(key))
     .map((key) => `unknown option ${JSON.stringify(key)}; known: ${Array.from(known).join(", ")}`)
   let notes = Services.empty()
-  for (const [key, annotation] of Object.entries(Options.annotations)) {
+  for (const [key, annotation] of Object.entries(annotations)) {
     const value: unknown = Reflect.get(options, key)
     if (value !== undefined) notes = Services.add(notes, annotation as Services.Reference<unknown>, value)
   }

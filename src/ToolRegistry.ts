@@ -60,6 +60,7 @@ export interface Meta {
   readonly idempotent: boolean
   readonly openWorld: boolean
   readonly serial: boolean
+  readonly sensitive: boolean
   readonly meta: Record<string, unknown> | undefined
 }
 
@@ -77,6 +78,8 @@ export interface Registry {
   readonly meta: (name: string) => Meta | undefined
   readonly isSerial: (name: string) => boolean | undefined
   readonly isReturnDirect: (name: string) => boolean | undefined
+  /** Whether its calls may need somebody's yes. */
+  readonly isSensitive: (name: string) => boolean | undefined
   /** What the tool itself declares. */
   readonly timeout: (name: string) => Duration.Duration | undefined
   /** What holds for it: what it declares, else what its agent, else what its registry says. */
@@ -89,6 +92,10 @@ export interface Registry {
   readonly within: (timeout: Duration.Duration) => Registry
   /** Answers a call. Always succeeds, with one outcome; ends otherwise only when the caller is interrupted. */
   readonly answer: (call: Turn.Call, scope: Context.CallScope) => Effect.Effect<Turn.Outcome>
+  /** Reads a call without running it: its input as JSON and decoded, or what it comes to because it does not fit. */
+  readonly read: (call: Turn.Call, scope: Context.CallScope) => Effect.Effect<Answer.Read>
+  /** The classes of slots among what its handlers need. */
+  readonly slots: ReadonlyArray<Context.AnySlots>
   /** Begins to answer a call, in a fiber of its own, for whoever runs among these services. */
   readonly begin: (
     call: Turn.Call,
@@ -382,6 +389,7 @@ const build = (unsorted: ReadonlyArray<Entry>): Registry => {
     meta: ofTool(metaOf),
     isSerial: (name) => byName.get(name)?.isSerial,
     isReturnDirect: (name) => byName.get(name)?.isReturnDirect,
+    isSensitive: ofTool(Tool.isSensitive),
     timeout: (name) => byName.get(name)?.declared.timeout,
     effectiveTimeout: (name) => byName.get(name)?.plan?.timeout,
     retryPolicy: (name) => byName.get(name)?.declared.retry,
@@ -400,6 +408,15 @@ const build = (unsorted: ReadonlyArray<Entry>): Registry => {
     },
     answer: (call, scope) => SideBySide.one((running) => begin(call, scope, running)),
     begin,
+    read: (call, scope) => {
+      const entry = byName.get(call.name)
+      return entry === undefined
+        ? Effect.succeed({ _tag: "Misfit", outcome: Outcome.unknownTool(call.name, names) })
+        : Answer.read(entry, call, scope)
+    },
+    get slots() {
+      return Assembly.slotsOf(entries)
+    },
     [EntriesKey]: entries
   }
 }
@@ -435,5 +452,6 @@ const metaOf = (tool: WireTool.Any): Meta => ({
   idempotent: Services.get(tool.annotations, WireTool.Idempotent),
   openWorld: Services.get(tool.annotations, WireTool.OpenWorld),
   serial: Tool.isSerial(tool),
+  sensitive: Tool.isSensitive(tool),
   meta: Services.getOrUndefined(tool.annotations, WireTool.Meta)
 })

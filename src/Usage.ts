@@ -9,7 +9,8 @@ import * as Schema from "effect/Schema"
 /**
  * Tokens and round trips. `inputTokens` counts everything sent, `cacheRead` and `cacheWrite` are the parts of it that a
  * cache served or kept; `outputTokens` counts everything produced, `reasoning` is the part of it that was thinking.
- * `calls` is how many round trips the provider answered.
+ * `calls` is how many round trips the provider answered. `model` is who was asked, where that is one and its provider
+ * says so; `costUsd` what it cost in US dollars, where its price is known.
  *
  * @category models
  * @since 0.1.0
@@ -21,7 +22,9 @@ export const Usage = Schema.Struct({
   cacheRead: Schema.Finite,
   cacheWrite: Schema.Finite,
   reasoning: Schema.Finite,
-  calls: Schema.Finite
+  calls: Schema.Finite,
+  model: Schema.optionalKey(Schema.String),
+  costUsd: Schema.optionalKey(Schema.Finite)
 })
 
 /**
@@ -29,6 +32,21 @@ export const Usage = Schema.Struct({
  * @since 0.1.0
  */
 export type Usage = typeof Usage.Type
+
+/**
+ * What a run spent, in all and by model. A model is there under the name that its provider gave it; what models without a
+ * name spent is in the sum alone. `costUsd` is there where the price of all of it is known.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Total = Schema.Struct({ ...Usage.fields, byModel: Schema.Record(Schema.String, Usage) })
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Total = typeof Total.Type
 
 /**
  * Nothing spent.
@@ -53,11 +71,12 @@ export const empty: Usage = {
  * @since 0.1.0
  */
 export const fromResponse = (
-  { inputTokens, outputTokens }: Pick<Response.Usage, "inputTokens" | "outputTokens">
+  { inputTokens, outputTokens }: Pick<Response.Usage, "inputTokens" | "outputTokens">,
+  model?: string
 ): Usage => {
   const input = inputTokens.total ?? inputTokens.uncached ?? 0
   const output = outputTokens.total ?? outputTokens.text ?? 0
-  return {
+  const usage = {
     inputTokens: input,
     outputTokens: output,
     totalTokens: input + output,
@@ -66,10 +85,11 @@ export const fromResponse = (
     reasoning: outputTokens.reasoning ?? 0,
     calls: 1
   }
+  return model === undefined ? usage : { ...usage, model }
 }
 
 /**
- * Both together.
+ * Both together. They have a model where both have the same, and a cost where both have one.
  *
  * **Example** (Two round trips)
  *
@@ -83,12 +103,52 @@ export const fromResponse = (
  * @category combining
  * @since 0.1.0
  */
-export const add = (self: Usage, that: Usage): Usage => ({
-  inputTokens: self.inputTokens + that.inputTokens,
-  outputTokens: self.outputTokens + that.outputTokens,
-  totalTokens: self.totalTokens + that.totalTokens,
-  cacheRead: self.cacheRead + that.cacheRead,
-  cacheWrite: self.cacheWrite + that.cacheWrite,
-  reasoning: self.reasoning + that.reasoning,
-  calls: self.calls + that.calls
-})
+export const add = (self: Usage, that: Usage): Usage => {
+  const sum = {
+    inputTokens: self.inputTokens + that.inputTokens,
+    outputTokens: self.outputTokens + that.outputTokens,
+    totalTokens: self.totalTokens + that.totalTokens,
+    cacheRead: self.cacheRead + that.cacheRead,
+    cacheWrite: self.cacheWrite + that.cacheWrite,
+    reasoning: self.reasoning + that.reasoning,
+    calls: self.calls + that.calls
+  }
+  const named = self.model !== undefined && self.model === that.model ? { ...sum, model: self.model } : sum
+  return self.costUsd !== undefined && that.costUsd !== undefined
+    ? { ...named, costUsd: self.costUsd + that.costUsd }
+    : named
+}
+
+/**
+ * The total of what several models spent, priced by `costOf`.
+ *
+ * **Example** (Two models, one of which has a price)
+ *
+ * ```ts run
+ * import * as Usage from "toolfold/Usage"
+ *
+ * const cheap = { ...Usage.empty, totalTokens: 1_000, calls: 1, model: "cheap" }
+ * const unknown = { ...Usage.empty, totalTokens: 200, calls: 1, model: "unknown" }
+ * const total = Usage.total([cheap, unknown], (model) => model === "cheap" ? 0.5 : undefined)
+ * total.totalTokens // => 1200
+ * total.costUsd // => undefined
+ * total.byModel["cheap"]?.costUsd // => 0.5
+ * ```
+ *
+ * @category combining
+ * @since 0.1.0
+ */
+export const total = (
+  spent: ReadonlyArray<Usage>,
+  costOf: (model: string, usage: Usage) => number | undefined
+): Total => {
+  const priced = spent.map((usage) => {
+    const costUsd = usage.model === undefined ? undefined : costOf(usage.model, usage)
+    return costUsd === undefined ? usage : { ...usage, costUsd }
+  })
+  const [first = empty, ...others] = priced
+  return {
+    ...others.reduce(add, first),
+    byModel: Object.fromEntries(priced.flatMap((usage) => usage.model === undefined ? [] : [[usage.model, usage]]))
+  }
+}

@@ -948,7 +948,7 @@ describe("several agents at once", () => {
           converse([note], [
             ...Array.from({ length: turns }, () => [call("note", { text: `${turns}` })]),
             `end ${turns}`
-          ]),
+          ], { maxRepeats: Infinity }),
           (result) => [result.text, Memo.from(result.context).notes]
         ), { concurrency: "unbounded" })
       assert.deepStrictEqual(lengths, [
@@ -964,7 +964,7 @@ describe("several agents at once", () => {
         converse([ok], [
           ...Array.from({ length: turns - 1 }, () => ({ says: [call("ok")], usage: { input: 10, output: 5 } })),
           { says: ["done"], usage: { input: 10, output: 5 } }
-        ])
+        ], { maxRepeats: Infinity })
       const results = yield* Effect.forEach([1, 3, 5], spent, { concurrency: "unbounded" })
       assert.deepStrictEqual(results.map(({ usage }) => [usage.calls, usage.totalTokens]), [[1, 15], [3, 45], [5, 75]])
       assert.strictEqual(results.reduce((sum, { usage }) => sum + usage.totalTokens, 0), 135)

@@ -1,72 +1,26 @@
 // What do servers send that call themselves compatible, and what becomes of it?
 import { assert, describe, it } from "@effect/vitest"
-import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientError from "effect/http/HttpClientError"
-import type * as HttpClientRequest from "effect/http/HttpClientRequest"
-import * as HttpClientResponse from "effect/http/HttpClientResponse"
-import * as Layer from "effect/Layer"
-import * as Provider from "toolfold/Provider"
-import * as OpenAiCompatible from "toolfold/providers/OpenAiCompatible"
-import * as Tool from "toolfold/Tool"
-
-type Answer = Response | ((request: HttpClientRequest.HttpClientRequest) => HttpClientError.HttpClientError)
-
-interface Asked extends Partial<Provider.Request> {
-  readonly model?: Partial<OpenAiCompatible.Options>
-  /** Nobody listens, so no stream is asked for. */
-  readonly plain?: boolean
-}
-
-const hi = Prompt.userMessage({ content: [Prompt.textPart({ text: "hi" })] })
-
-/** Asks a server in this process once: what it was sent, what was shown of its answer, and the reply. */
-const ask = (answer: Answer, { model, plain = false, ...request }: Asked = {}) => {
-  const sent: Array<any> = []
-  const shown: Array<Provider.Delta> = []
-  const client = HttpClient.make((request) =>
-    Effect.suspend(() => {
-      sent.push(request.body._tag === "Uint8Array" && JSON.parse(new TextDecoder().decode(request.body.body)))
-      return answer instanceof Response
-        ? Effect.succeed(HttpClientResponse.fromWeb(request, answer))
-        : Effect.fail(answer(request))
-    })
-  )
-  const sink = (deltas: ReadonlyArray<Provider.Delta>) => Effect.sync(() => void shown.push(...deltas))
-  return Effect.gen(function*() {
-    const ask = Provider.askOf(yield* LanguageModel.LanguageModel)
-    const asked: Provider.Request = { messages: [hi], table: Tool.table([]), toolChoice: "auto", ...request }
-    const reply = yield* ask(asked, plain ? undefined : sink)
-    const text = reply.content.map((part) => part.type === "text" ? part.text : "").join("")
-    const calls = reply.content.flatMap((part) => part.type === "tool-call" ? [[part.id, part.name, part.params]] : [])
-    return { reply, text, calls, shown, body: sent[0] }
-  }).pipe(Effect.provide(
-    OpenAiCompatible.layer({ model: "m", baseUrl: "http://host/v1", ...model }).pipe(
-      Layer.provide(Layer.succeed(HttpClient.HttpClient)(client))
-    )
-  ))
-}
-
-/** The error of such a question. */
-const failed = (answer: Answer, asked?: Asked) => Effect.map(Effect.flip(ask(answer, asked)), ({ reason }) => reason)
-
-const respond = (body: BodyInit, type: string | undefined, status = 200) => {
-  const response = new Response(body, { status })
-  response.headers.delete("content-type")
-  if (type !== undefined) response.headers.set("content-type", type)
-  return response
-}
-const json = (body: unknown, status = 200) => respond(JSON.stringify(body), "application/json", status)
-const lines = (...events: ReadonlyArray<unknown>) =>
-  events.map((event) => `${typeof event === "string" ? event : `data: ${JSON.stringify(event)}`}\n\n`).join("")
-const sse = (...events: ReadonlyArray<unknown>) => respond(lines(...events), "text/event-stream")
-
-const whole = (message: object, finish_reason = "stop") => ({ choices: [{ message, finish_reason }] })
-const chunk = (delta: object, finish_reason: string | null = null) => ({ choices: [{ delta, finish_reason }] })
-const call = (args: string, more: object = {}, name = "get") => ({ ...more, function: { name, arguments: args } })
-const done = "data: [DONE]"
+import type * as Provider from "toolfold/Provider"
+import type * as OpenAiCompatible from "toolfold/providers/OpenAiCompatible"
+import {
+  type Answer,
+  ask,
+  type Asked,
+  call,
+  chunk,
+  done,
+  failed,
+  hi,
+  json,
+  lines,
+  respond,
+  sse,
+  whole
+} from "./chatHost.ts"
 
 /** A body longer than anybody should read, and how much of it was read, and whether it was let go. */
 const long = (...pieces: readonly [string, ...ReadonlyArray<string>]) => {
@@ -117,6 +71,69 @@ describe("calls", () => {
       }))
   }
 
+  const forms: ReadonlyArray<readonly [string, () => Response, unknown]> = [
+    [
+      "in the form before tools, whole",
+      () => json(whole({ content: null, function_call: { name: "get", arguments: '{"a":1}' } }, "function_call")),
+      '{"a":1}'
+    ],
+    [
+      "in the form before tools, in pieces",
+      () =>
+        sse(
+          chunk({ content: null, function_call: { name: "get", arguments: "" } }),
+          chunk({ function_call: { arguments: '{"a"' } }),
+          chunk({ function_call: { arguments: ":1}" } }),
+          chunk({}, "function_call"),
+          done
+        ),
+      '{"a":1}'
+    ],
+    [
+      "with arguments that are an object, not its text",
+      () => json(whole({ tool_calls: [{ function: { name: "get", arguments: { a: 1 } } }] })),
+      '{"a":1}'
+    ],
+    [
+      "with arguments that are a list, which is left for the tool to judge",
+      () => json(whole({ tool_calls: [{ function: { name: "get", arguments: [1] } }] })),
+      "[1]"
+    ],
+    [
+      "with arguments that are null",
+      () => json(whole({ tool_calls: [{ function: { name: "get", arguments: null } }] })),
+      ""
+    ]
+  ]
+  for (const [what, answer, args] of forms) {
+    it.effect(`${what} are calls`, () =>
+      Effect.gen(function*() {
+        assert.deepStrictEqual((yield* ask(answer())).calls, [["call_1_0", "get", args]])
+      }))
+  }
+
+  it.effect("go back with what the server hung on them, each with its own", () =>
+    Effect.gen(function*() {
+      const extra_content = { google: { thought_signature: "s" } }
+      const answers = [
+        json(whole({ tool_calls: [call("{}", { id: "a", extra_content }), call("{}", { id: "b" })] })),
+        sse(
+          chunk({ tool_calls: [call("{", { id: "a", index: 0, extra_content })] }),
+          chunk({ tool_calls: [call("}", { index: 0 }, ""), call("{}", { id: "b", index: 1 })] }, "tool_calls"),
+          done
+        )
+      ]
+      for (const answer of answers) {
+        const { reply } = yield* ask(answer)
+        const messages = [hi, Prompt.assistantMessage({ content: reply.content })]
+        const sent = (model: Partial<OpenAiCompatible.Options>) =>
+          Effect.map(ask(json(whole({ content: "" })), { messages, model }), ({ body }) =>
+            body.messages[1].tool_calls.map(({ extra_content, id }: any) => [id, extra_content]))
+        assert.deepStrictEqual(yield* sent({ rulesOf: "gemini" }), [["a", extra_content], ["b", undefined]])
+        assert.deepStrictEqual(yield* sent({ rulesOf: "openai" }), [["a", undefined], ["b", undefined]])
+      }
+    }))
+
   const messages: ReadonlyArray<readonly [string, object, ReadonlyArray<string>]> = [
     ["equal ids", { id: "x" }, ["x", "x"]],
     ["equal ids and indexes", { id: "x", index: 0 }, ["x", "x"]],
@@ -156,6 +173,8 @@ describe("an answer", () => {
   const twice = (said: string, soFar: string, finish_reason: string | null) => ({
     choices: [{ delta: { content: said }, message: { content: soFar }, finish_reason }]
   })
+  const pieces = [chunk({ content: "a" }), chunk({ content: "b" }, "stop")]
+  const cost = { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } }
   const late = [chunk({ content: "c" }), { error: { message: "late" } }]
   const readings: ReadonlyArray<readonly [string, Response, ReadonlyArray<string>, Asked?]> = [
     ["that is a stream called JSON is read as a stream", respond(fine, "application/json"), both],
@@ -166,6 +185,17 @@ describe("an answer", () => {
     ["with a message in the place of its pieces is read all the same", sse(whole({ content: "ab" })), ["ab"]],
     ["whose pieces hold the message so far says it once", sse(twice("a", "a", null), twice("b", "ab", "stop")), both],
     ["that is whole and holds a piece says it once", json(twice("b", "ab", "stop")), ["ab"]],
+    [
+      "with a message that is null is empty until there is one",
+      sse({ choices: [{ delta: null }] }, ...pieces, done),
+      both
+    ],
+    ["with chunks without choices is read past them", sse({ choices: [] }, { id: "x" }, ...pieces), both],
+    ["without a reason is over at [DONE]", sse(chunk({ content: "ab" }), done), ["ab"]],
+    ["without a reason and [DONE] is over at what it cost", sse(chunk({ content: "ab" }), cost), ["ab"]],
+    ["without [DONE] is over at its reason", sse(...pieces), both],
+    ["is read past comments and blank lines", sse(": PROCESSING", "", ...pieces, ": PROCESSING", done), both],
+    ["that is whole is read past blank lines", respond(`\n\n \n${pretty}`, "application/json"), ["ab"]],
     ["is over at [DONE], whatever comes after it", sse(chunk({ content: "ab" }), done, ...late), ["ab"]]
   ]
   for (const [what, answer, pieces, asked] of readings) {
@@ -195,6 +225,85 @@ describe("an answer", () => {
         assert.deepStrictEqual([reply.finish, text], ["content-filter", "I will not."])
         assert.deepStrictEqual(shown, pieces.map((delta) => ({ type: "text", delta })))
       }
+    }))
+})
+
+describe("usage", () => {
+  const parts = { uncached: 40, total: 100, cacheRead: 60, cacheWrite: undefined }
+  const out = { total: 40, text: 40, reasoning: undefined }
+  const base = { prompt_tokens: 100, completion_tokens: 40 }
+  type Of = Provider.Reply["usage"]
+  const rows: ReadonlyArray<readonly [string, object, Of["inputTokens"], Of["outputTokens"]?]> = [
+    ["a cache as OpenAI says it", { prompt_tokens_details: { cached_tokens: 60 } }, parts],
+    ["a cache as DeepSeek says it", { prompt_cache_hit_tokens: 60, prompt_cache_miss_tokens: 40 }, parts],
+    ["a cache as Together says it", { cached_tokens: 60 }, parts],
+    ["what was put into a cache", { prompt_tokens_details: { cached_tokens: 60, cache_write_tokens: 30 } }, {
+      uncached: 10,
+      total: 100,
+      cacheRead: 60,
+      cacheWrite: 30
+    }],
+    [
+      "a cache beside the prompt, as Anthropic counts",
+      { cache_read_input_tokens: 500, cache_creation_input_tokens: 20, total_tokens: 140 },
+      { uncached: 100, total: 620, cacheRead: 500, cacheWrite: 20 }
+    ],
+    ["a cache beside the prompt by the sum", { cached_tokens: 60, total_tokens: 200 }, {
+      uncached: 100,
+      total: 160,
+      cacheRead: 60,
+      cacheWrite: undefined
+    }],
+    ["more of a cache than there is by the sum", { cached_tokens: 130, total_tokens: 140 }, {
+      uncached: 0,
+      total: 100,
+      cacheRead: 100,
+      cacheWrite: undefined
+    }],
+    ["thoughts in the answer", { completion_tokens_details: { reasoning_tokens: 30 }, cached_tokens: 60 }, parts, {
+      total: 40,
+      text: 10,
+      reasoning: 30
+    }],
+    [
+      "thoughts beside the answer, as xAI counts",
+      { completion_tokens_details: { reasoning_tokens: 30 }, cached_tokens: 60, total_tokens: 170 },
+      parts,
+      { total: 70, text: 40, reasoning: 30 }
+    ]
+  ]
+  for (const [what, usage, inputTokens, outputTokens = out] of rows) {
+    it.effect(`is in parts that do not overlap: ${what}`, () =>
+      Effect.gen(function*() {
+        const { reply } = yield* ask(json({ ...whole({ content: "a" }), usage: { ...base, ...usage } }))
+        assert.deepStrictEqual(reply.usage, { inputTokens, outputTokens })
+      }))
+  }
+
+  it.effect("is found where a stream has it: in a chunk of its own, in the last choice, or under a name of the host", () =>
+    Effect.gen(function*() {
+      const [choice] = chunk({}, "stop").choices
+      const streams = [
+        sse(chunk({ content: "a" }, "stop"), { choices: [], usage: base }, done),
+        sse(chunk({ content: "a" }), { ...chunk({}, "stop"), usage: base }, done),
+        sse(chunk({ content: "a" }), { choices: [{ ...choice, usage: base }], usage: null }, done),
+        sse(chunk({ content: "a" }), { ...chunk({}, "stop"), x_groq: { usage: base } }, done)
+      ]
+      for (const stream of streams) {
+        assert.deepStrictEqual((yield* ask(stream)).reply.usage, {
+          inputTokens: { uncached: 100, total: 100, cacheRead: undefined, cacheWrite: undefined },
+          outputTokens: out
+        })
+      }
+    }))
+
+  it.effect("has beside it the model that answered, and nothing where the server does not say it", () =>
+    Effect.gen(function*() {
+      const of = (answer: Response) => Effect.map(ask(answer), ({ reply }) => [reply.model, "model" in reply])
+      const model = "gpt-4o-2024-08-06"
+      assert.deepStrictEqual(yield* of(json({ ...whole({ content: "a" }), model })), [model, true])
+      assert.deepStrictEqual(yield* of(sse({ ...chunk({ content: "a" }, "stop"), model }, done)), [model, true])
+      assert.deepStrictEqual(yield* of(sse(chunk({ content: "a" }, "stop"), done)), [undefined, false])
     }))
 })
 
@@ -230,6 +339,7 @@ describe("an error", () => {
     [408, "too slow", "InternalProviderError", true],
     [409, "in conflict", "InternalProviderError", true],
     [429, "slow down", "RateLimitError", true],
+    [403, "Your input was flagged", "ContentPolicyError", false],
     [429, "Request too large for m: limit 6000, requested 9000", "InvalidRequestError", false],
     [413, "Request too large", "InvalidRequestError", false]
   ]
@@ -240,6 +350,88 @@ describe("an error", () => {
         assert.deepStrictEqual([reason._tag, reason.isRetryable], [tag, isRetryable])
       }))
   }
+
+  const tooLong = "the transcript is too long for the model"
+  const bodies: ReadonlyArray<readonly [string, number, unknown, string, string]> = [
+    [
+      "a wrong key that is called a bad request",
+      401,
+      { error: { message: "Incorrect API key", type: "invalid_request_error" } },
+      "AuthenticationError",
+      "InvalidKey: Verify your API key is correct. Incorrect API key [invalid_request_error] (HTTP 401)"
+    ],
+    [
+      "a filter",
+      400,
+      { error: { code: "content_filter", message: "Filtered", innererror: { code: "ResponsibleAIPolicyViolation" } } },
+      "ContentPolicyError",
+      "Content policy violation: Filtered [content_filter] (HTTP 400)"
+    ],
+    [
+      "a list of one error",
+      400,
+      [{ error: { code: 400, message: "Missing a signature", status: "INVALID_ARGUMENT" } }],
+      "InvalidRequestError",
+      "Invalid request. Missing a signature (HTTP 400)"
+    ],
+    [
+      "a gateway's words and those of the one behind it",
+      400,
+      { error: { message: "Provider returned error", code: 400, metadata: { raw: "no such field" } } },
+      "InvalidRequestError",
+      "Invalid request. Provider returned error: no such field (HTTP 400)"
+    ],
+    [
+      "a prompt that is too long, by its words",
+      400,
+      { error: { message: "prompt too long; exceeded max context length by 9 tokens", type: "invalid_request_error" } },
+      "InvalidRequestError",
+      `Invalid request. prompt too long; exceeded max context length by 9 tokens [invalid_request_error] (HTTP 400): ${tooLong}`
+    ],
+    [
+      "a prompt that is too long, by its code",
+      400,
+      { error: { message: "No", code: "context_length_exceeded" } },
+      "InvalidRequestError",
+      `Invalid request. No [context_length_exceeded] (HTTP 400): ${tooLong}`
+    ],
+    [
+      "an id that is too long",
+      400,
+      { error: { message: "Invalid 'messages[1].tool_calls[0].id': string too long." } },
+      "InvalidRequestError",
+      "Invalid request. Invalid 'messages[1].tool_calls[0].id': string too long. (HTTP 400)"
+    ],
+    [
+      "a body that is too large",
+      413,
+      { error: { message: "No" } },
+      "InvalidRequestError",
+      `Invalid request. No (HTTP 413): ${tooLong}`
+    ]
+  ]
+  for (const [what, status, body, tag, message] of bodies) {
+    it.effect(`is typed by what the server means and says it: ${what}`, () =>
+      Effect.gen(function*() {
+        const reason = yield* failed(json(body, status))
+        assert.deepStrictEqual([reason._tag, reason.message], [tag, message])
+      }))
+  }
+
+  it.effect("of a rate limit says how long to wait also where the body does, and of a day's limit that it is used up", () =>
+    Effect.gen(function*() {
+      const of = (error: object) =>
+        Effect.map(
+          failed(json({ error }, 429)),
+          (reason) =>
+            reason._tag === "RateLimitError" ? reason.retryAfter && Duration.toMillis(reason.retryAfter) : reason._tag
+        )
+      const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "38s" }]
+      assert.deepStrictEqual(yield* of({ message: "Quota exceeded.", details }), 38_000)
+      assert.deepStrictEqual(yield* of({ message: "Please try again in 1.574s." }), 1_574)
+      assert.deepStrictEqual(yield* of({ message: "slow down" }), undefined)
+      assert.deepStrictEqual(yield* of({ message: "Limit exceeded: free-models-per-day" }), "QuotaExhaustedError")
+    }))
 
   it.effect("has a body that is read up to a bound and told in a few words", () =>
     Effect.gen(function*() {

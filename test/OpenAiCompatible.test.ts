@@ -266,7 +266,8 @@ describe("an answer", () => {
           cacheRead: 60,
           cacheWrite: 0,
           reasoning: 30,
-          calls: 1
+          calls: 1,
+          byModel: {}
         })
       }
     }))
@@ -439,7 +440,7 @@ describe("an error", () => {
         Effect.map(reason(server(json(answer, status, headers))), (reason) => [reason._tag, reason.message])
       assert.deepStrictEqual(yield* of(400, body("context length exceeded", { code: "context_length_exceeded" })), [
         "InvalidRequestError",
-        "Invalid request. context length exceeded [context_length_exceeded] (HTTP 400)"
+        "Invalid request. context length exceeded [context_length_exceeded] (HTTP 400): the transcript is too long for the model"
       ])
       assert.deepStrictEqual(yield* of(401, body("bad key")), [
         "AuthenticationError",

@@ -3,10 +3,14 @@ import * as WireTool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import * as Services from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { execFileSync } from "node:child_process"
+import * as DynamicTool from "toolfold/dynamic/DynamicTool"
+import * as Subject from "toolfold/Subject"
 import * as Tool from "toolfold/Tool"
+import * as ToolRegistry from "toolfold/ToolRegistry"
 
 const search = Tool.make("search", {
   description: "Search for something",
@@ -128,6 +132,166 @@ describe("a declaration", () => {
       assert.isTrue(Tool.isTool(now.setNeedsApproval(true)))
       assert.isFalse(Tool.isTool({ name: "now" }))
     }))
+})
+
+describe("what a tool touches, and whether it needs a yes", () => {
+  const copy = Tool.make("copy", {
+    input: { from: Schema.String, to: Schema.String.pipe(Schema.optionalKey) },
+    handler: () => Effect.succeed("")
+  })
+  const problems = (tool: Tool.Any) => {
+    const layer = ToolRegistry.layer(tool) as Layer.Layer<ToolRegistry.ToolRegistry, ToolRegistry.RegistryError>
+    return Effect.map(Effect.flip(Effect.scoped(Layer.build(layer))), ({ problems }) => problems)
+  }
+
+  it("are options, combinators and queries", () => {
+    const subjects = ({ from }: { readonly from: string }) => [Subject.fileRead(from)]
+    const declared = Tool.make("copy", {
+      input: { from: Schema.String },
+      sensitive: true,
+      subjects,
+      handler: () => Effect.succeed("")
+    })
+    const piped = copy.pipe(Tool.sensitive(true), Tool.subjects(subjects))
+    const told = Tool.subjects(Tool.sensitive(copy, true), subjects)
+    for (const tool of [declared, piped, told]) {
+      assert.isTrue(Tool.isTool(tool) && Tool.isSensitive(tool))
+      assert.deepStrictEqual(Tool.subjectsOf(tool, { from: "a" }), [{ kind: "file-read", value: "a" }])
+    }
+    assert.isFalse(Tool.isSensitive(copy))
+    assert.isFalse(Tool.isSensitive(piped.pipe(Tool.sensitive(false))))
+    assert.deepStrictEqual(Tool.subjectsOf(copy, { from: "a" }), [])
+  })
+
+  it("a parameter names one subject or several, a command by its words, and none where it is left out", () => {
+    const tool = Tool.make("run", {
+      input: {
+        argv: Schema.Array(Schema.String),
+        files: Schema.Array(Schema.String),
+        url: Schema.URL,
+        account: Schema.Int,
+        out: Schema.NullOr(Schema.String).pipe(Schema.optionalKey)
+      },
+      subjects: [
+        { kind: "command", pathArg: "argv" },
+        { kind: "file-read", pathArg: "files" },
+        { kind: "network", pathArg: "url" },
+        { kind: "account", pathArg: "account" },
+        { kind: "file-write", pathArg: "out" }
+      ],
+      handler: () => Effect.succeed("")
+    })
+    const input = { argv: ["ls", "a b"], files: ["a", "b"], url: new URL("https://example.com/x"), account: 7 }
+    const named = [
+      Subject.command("ls 'a b'"),
+      Subject.fileRead("a"),
+      Subject.fileRead("b"),
+      Subject.network("https://example.com/x"),
+      Subject.make("account", "7")
+    ]
+    assert.deepStrictEqual(Tool.subjectsOf(tool, input), named)
+    assert.deepStrictEqual(Tool.subjectsOf(tool, { ...input, out: null }), named)
+    assert.deepStrictEqual(Tool.subjectsOf(tool, { ...input, out: "o" }), [...named, Subject.fileWrite("o")])
+    const none = Object.create({ out: "inherited" })
+    assert.deepStrictEqual(Tool.subjectsOf(tool, none), [])
+  })
+
+  it("what cannot be a subject is an error, and not nothing", () => {
+    const one = Tool.subjects(copy, [{ kind: "file-read", pathArg: "from" }])
+    assert.throws(
+      () => Tool.subjectsOf(one, { from: {} } as never),
+      "from is an object with no keys, which names no file-read"
+    )
+    assert.throws(() => Tool.subjectsOf(one, { from: ["a", null] } as never), "names no file-read")
+    const bad = Tool.subjects(copy, () => [undefined as never])
+    assert.throws(() => Tool.subjectsOf(bad, { from: "a" }), 'subjects of tool "copy" did not give subjects')
+  })
+
+  it.effect("a pathArg that is no field is refused at assembly, with everything else that is wrong", () =>
+    Effect.gen(function*() {
+      const wrong = copy.pipe(
+        Tool.timeout(0),
+        Tool.subjects([{ kind: "file-read", pathArg: "path" as "from" }, { kind: "file-write", pathArg: "to" }])
+      )
+      assert.deepStrictEqual(yield* problems(wrong), [
+        'tool "copy": subjects: pathArg "path" is no field of the input; there are: from, to',
+        'tool "copy": timeout must be a positive finite duration, got 0'
+      ])
+      const junk = (subjects: unknown) => problems(Tool.subjects(copy, subjects as never))
+      assert.deepStrictEqual(yield* junk("path"), [
+        'tool "copy": subjects must be a function, or a list of { kind, pathArg }, got "path"'
+      ])
+      assert.deepStrictEqual(yield* junk([]), [
+        'tool "copy": subjects must be a function, or a list of { kind, pathArg }, got an array of 0'
+      ])
+      assert.deepStrictEqual(yield* junk(["from", { kind: "", pathArg: "from" }]), [
+        'tool "copy": subjects must be a list of { kind, pathArg }, and holds "from"',
+        'tool "copy": subjects must be a list of { kind, pathArg }, and holds an object with kind, pathArg'
+      ])
+      assert.deepStrictEqual(yield* problems(Tool.sensitive(copy, "yes" as never)), [
+        'tool "copy": sensitive must be true or false, got "yes"'
+      ])
+    }))
+
+  it.effect("a pathArg is a field of the decoded input, or of a JSON Schema where there is none", () =>
+    Effect.gen(function*() {
+      const renamed = Tool.make("renamed", {
+        input: Schema.Struct({ path: Schema.String }).pipe(Schema.encodeKeys({ path: "file_path" })),
+        subjects: [{ kind: "file-read", pathArg: "path" }],
+        handler: () => Effect.succeed("")
+      })
+      const dynamic = DynamicTool.make("dynamic", {
+        jsonSchema: { type: "object", properties: { path: { type: "string" } } },
+        handler: () => Effect.succeed("")
+      })
+      const theirs = WireTool.make("theirs", { parameters: Schema.Struct({ path: Schema.String }) })
+      const fine = Tool.subjects(dynamic, [{ kind: "file-read", pathArg: "path" }])
+      yield* Effect.scoped(Layer.build(ToolRegistry.layer(renamed, fine)))
+      const read = [Subject.fileRead("a")]
+      assert.deepStrictEqual(Tool.subjectsOf(renamed, { path: "a" }), read)
+      assert.deepStrictEqual(Tool.subjectsOf(fine, { path: "a" }), read)
+      assert.deepStrictEqual(
+        Tool.subjectsOf(Tool.subjects(theirs, [{ kind: "file-read", pathArg: "path" }]), { path: "a" }),
+        read
+      )
+      assert.deepStrictEqual(yield* problems(Tool.subjects(dynamic, [{ kind: "file-read", pathArg: "file" }])), [
+        'tool "dynamic": subjects: pathArg "file" is no field of the input; there are: path'
+      ])
+    }))
+
+  it.effect("a tool of effect/ai that needs approval is sensitive, and tells for a call", () =>
+    Effect.gen(function*() {
+      const parameters = Schema.Struct({ n: Schema.Int })
+      const always = WireTool.make("always", { parameters, needsApproval: true })
+      const never = WireTool.make("never", { parameters, needsApproval: false })
+      const sync = WireTool.make("sync", {
+        parameters,
+        needsApproval: ({ n }, { toolCallId }) => n > 1 && toolCallId === "c"
+      })
+      const later = WireTool.make("later", { parameters, needsApproval: ({ n }) => Effect.succeed(n > 1) })
+      const tools = [always, never, sync, later, Tool.sensitive(never, true), Tool.sensitive(later, true)]
+      assert.deepStrictEqual(tools.map(Tool.isSensitive), [true, false, true, true, true, true])
+      const needed = (n: number) =>
+        Effect.forEach(
+          tools,
+          (tool) => Tool.needsApproval<WireTool.Any>(tool, { n }, { toolCallId: "c", messages: [] })
+        )
+      assert.deepStrictEqual(yield* needed(1), [true, false, false, false, true, true])
+      assert.deepStrictEqual(yield* needed(2), [true, false, true, true, true, true])
+    }))
+
+  it.effect("are in a registry, by name", () =>
+    Effect.gen(function*() {
+      const registry = yield* ToolRegistry.ToolRegistry
+      assert.deepStrictEqual(["copy", "s_publish", "publish"].map(registry.isSensitive), [undefined, true, undefined])
+      assert.deepStrictEqual([registry.meta("s_copy")?.sensitive, registry.meta("s_publish")?.sensitive], [false, true])
+    }).pipe(
+      Effect.provide(
+        ToolRegistry.layer(copy, Tool.make("publish", { sensitive: true, handler: () => Effect.succeed("") })).pipe(
+          ToolRegistry.prefix("s_")
+        )
+      )
+    ))
 })
 
 describe("the advertised schema", () => {

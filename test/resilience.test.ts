@@ -808,7 +808,7 @@ describe("a wrapped provider", () => {
     Effect.gen(function*() {
       let runs = 0
       let requests = 0
-      const call = [ScriptedModel.call("echo", { text: "a" })]
+      const call = (text: string) => [ScriptedModel.call("echo", { text })]
       const Model = Layer.effect(
         LanguageModel.LanguageModel,
         Effect.flatMap(LanguageModel.LanguageModel, (model) =>
@@ -818,7 +818,7 @@ describe("a wrapped provider", () => {
               return Provider.askOf(model)(request, sink)
             }
           }))
-      ).pipe(Layer.provide(ScriptedModel.layer(call, call, call, "done")))
+      ).pipe(Layer.provide(ScriptedModel.layer(call("a"), call("b"), call("c"), "done")))
       yield* Effect.suspend(() => {
         runs++
         return converse

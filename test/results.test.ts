@@ -269,7 +269,7 @@ describe("what the model is to see in the place of a result", () => {
       })
     }))
 
-  it.effect("is what a server of the Chat protocol is sent, as text", () =>
+  it.effect("is what a server of the Chat protocol is sent: text as the result, files as a message after it", () =>
     Effect.gen(function*() {
       const bodies: Array<any> = []
       const answers = [
@@ -293,11 +293,17 @@ describe("what the model is to see in the place of a result", () => {
         Effect.provide(ToolRegistry.layer(shot)),
         Effect.provide(OpenAiCompatible.layer({ model: "m" }).pipe(Layer.provide(host)))
       )
-      assert.deepStrictEqual(bodies[1]?.messages.at(-1), {
-        role: "tool",
-        tool_call_id: "1",
-        content: "the page a\uFFFD\n[image/png page.png omitted]"
-      })
+      assert.deepStrictEqual(bodies[1]?.messages.slice(-2), [
+        { role: "tool", tool_call_id: "1", content: bodies[1]?.messages.at(-2).content },
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "Files that shot gave:" },
+            { type: "image_url", image_url: { url: "data:image/png;base64,AQI=" } }
+          ]
+        }
+      ])
+      assert.match(bodies[1]?.messages.at(-2).content, /^the page a\uFFFD/)
     }))
 
   it.effect("that cannot be made is an outcome of its call, told without its cause", () =>

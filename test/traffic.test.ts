@@ -1,15 +1,24 @@
-// A sample of the recorded loops; `npm run suite:traffic` plays all of them.
+// A sample of the recorded traffic; `npm run suite:traffic` plays all of it.
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Replay from "../scripts/replay.ts"
+import * as Data from "../scripts/traffic/data.ts"
+import { type Host, serve } from "../scripts/traffic/host.ts"
+import * as Play from "../scripts/traffic/play.ts"
 
 const loops = Replay.loops()
+const data = Data.load()
 const every = 10
 let replay: Replay.Replay
+let host: Host
 
 beforeAll(async () => {
   replay = await Replay.serve()
+  host = await serve()
 })
-afterAll(() => replay.close())
+afterAll(() => {
+  replay.close()
+  host.close()
+})
 
 describe("recorded loops", () => {
   for (const loop of (loops ?? []).filter((_, at) => at % every === 0)) {
@@ -19,4 +28,14 @@ describe("recorded loops", () => {
     })
   }
   if (loops === undefined) it.skip("end as recorded (no data)", () => undefined)
+})
+
+describe("recorded loops of other APIs", () => {
+  const others = (data?.loops ?? []).filter(({ api }) => api !== "openai-chat")
+  for (const { api, files, sequence } of others.filter((_, at) => at % every === 0)) {
+    it(`${sequence} of ${api} ends as recorded`, async () => {
+      assert.isUndefined(await Play.loop(host, sequence, files.map((file) => data!.exchange(file))))
+    })
+  }
+  if (data === undefined) it.skip("end as recorded (no data)", () => undefined)
 })

@@ -7,6 +7,9 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as AgentLoop from "toolfold/AgentLoop"
 import * as Context from "toolfold/Context"
+import * as Gate from "toolfold/Gate"
+import * as Policy from "toolfold/policy/Policy"
+import * as Subject from "toolfold/Subject"
 import * as ScriptedModel from "toolfold/testing/ScriptedModel"
 import * as Tool from "toolfold/Tool"
 import * as ToolRegistry from "toolfold/ToolRegistry"
@@ -119,6 +122,49 @@ describe("a tool", () => {
       | ((input: { readonly city: string; readonly days?: number; readonly unit: "c" | "f" }) => string)
       | undefined
     >()
+  })
+
+  it("touches subjects by its own input, as an option and as a combinator", () => {
+    Tool.make("t", {
+      input: { path: Schema.String, lines: Schema.Int },
+      subjects: (input) => {
+        expect(input).type.toBe<{ readonly path: string; readonly lines: number }>()
+        return [Subject.fileRead(input.path)]
+      },
+      handler: () => Effect.succeed("")
+    })
+    Tool.make("t", {
+      input: { path: Schema.String },
+      subjects: [{ kind: "file-read", pathArg: "path" }, { kind: "mine", pathArg: "path" }],
+      handler: () => Effect.succeed("")
+    })
+    Tool.make("t", {
+      input: { path: Schema.String },
+      // @ts-expect-error Type '"file"' is not assignable to type '"path"'
+      subjects: [{ kind: "file-read", pathArg: "file" }],
+      handler: () => Effect.succeed("")
+    })
+    Tool.make("t", {
+      input: { path: Schema.String },
+      // @ts-expect-error Property 'file' does not exist on type
+      subjects: ({ file }) => [Subject.fileRead(file)],
+      handler: () => Effect.succeed("")
+    })
+    expect(weather.pipe(Tool.subjects(({ city }) => [Subject.external(city)]), Tool.sensitive(true))).type.toBe<
+      typeof weather
+    >()
+    expect(weather.pipe(Tool.subjects([{ kind: "external", pathArg: "city" }]))).type.toBe<typeof weather>()
+    // @ts-expect-error Property 'town' does not exist on type
+    weather.pipe(Tool.subjects(({ town }) => [Subject.external(town)]))
+    // @ts-expect-error Type '"town"' is not assignable to type
+    Tool.subjects(weather, [{ kind: "external", pathArg: "town" }])
+    // @ts-expect-error Argument of type 'string' is not assignable to parameter of type 'boolean'
+    weather.pipe(Tool.sensitive("yes"))
+    const theirs = WireTool.make("theirs", { parameters: Schema.Struct({ path: Schema.String }) })
+    expect(Tool.subjects(theirs, [{ kind: "file-read", pathArg: "path" }])).type.toBe<typeof theirs>()
+    expect(Tool.subjectsOf(weather, { city: "Oslo", unit: "c" })).type.toBe<ReadonlyArray<Subject.Subject>>()
+    // @ts-expect-error Property 'unit' is missing in type
+    Tool.subjectsOf(weather, { city: "Oslo" })
   })
 
   it("keeps its type through every option with a value of its own, and refuses other values", () => {
@@ -296,6 +342,29 @@ describe("a program", () => {
   })
 
   it("ends in one of a closed set of ways", () => {
-    expect<AgentLoop.Result["_tag"]>().type.toBe<"Completed" | "LimitReached" | "Refused" | "Cancelled">()
+    expect<AgentLoop.Result["_tag"]>().type.toBe<"Completed" | "Paused" | "LimitReached" | "Refused" | "Cancelled">()
+  })
+})
+
+describe("a gate", () => {
+  const needy: Gate.Gate<Db> = () => Effect.as(Db, Gate.proceed)
+
+  it("needs what it needs, alone and with others", () => {
+    const call = Gate.asked({ id: "1", tool: now, input: {} })
+    const info: Gate.Info = { agent: "a", runId: "r", turn: 0, context: Context.empty, calls: [] }
+    expect(Gate.all(Gate.sensitive, Gate.allow)).type.toBe<Gate.Gate>()
+    expect(Gate.all(needy, Gate.sensitive)).type.toBe<Gate.Gate<Db>>()
+    expect(Gate.forTools(["now"], needy)).type.toBe<Gate.Gate<Db>>()
+    expect(Gate.ask(Gate.sensitive, () => Effect.as(Db, Gate.proceed))).type.toBe<Gate.Gate<Db>>()
+    expect(Gate.decide(needy, call, info)).type.toBe<Effect.Effect<Gate.Decision, never, Db>>()
+    expect(Gate.decide(Gate.sensitive, call, info)).type.toBe<Effect.Effect<Gate.Decision>>()
+    expect<Gate.Gate<Db>>().type.not.toBeAssignableTo<Gate.Gate>()
+    expect(Policy.make({ rules: [] })).type.toBeAssignableTo<Gate.Gate>()
+  })
+
+  it("gives a decision", () => {
+    // @ts-expect-error Type 'boolean' is not assignable to type
+    const gate: Gate.Gate = () => Effect.succeed(true)
+    expect(gate).type.toBe<Gate.Gate>()
   })
 })

@@ -49,22 +49,46 @@ export const begin = (
   )
 }
 
+/** A call that fits, with its input as JSON and decoded; or what it comes to because it does not. */
+export type Read =
+  | { readonly _tag: "Fits"; readonly input: unknown; readonly decoded: unknown }
+  | { readonly _tag: "Misfit"; readonly outcome: Turn.Outcome }
+
+/** Reads a call without running it, for whoever must know before. */
+export const read = (entry: Entry, call: Turn.Call, scope: Context.CallScope): Effect.Effect<Read> => {
+  const misread = Failing.unreadable(call)
+  if (misread !== undefined) return Effect.succeed({ _tag: "Misfit", outcome: misread })
+  const way = start(entry, call, scope)
+  const fitting = Effect.map(Effect.suspend(() => decode(way)), (decoded): Read => ({
+    _tag: "Fits",
+    input: way.input,
+    decoded
+  }))
+  const read = Effect.catchCause(
+    fitting as Effect.Effect<Read, unknown>, // see `path`
+    (cause) => Effect.map(Failing.failing(way, cause), (outcome): Read => ({ _tag: "Misfit", outcome }))
+  )
+  return Effect.updateContext(read, entry.environment)
+}
+
 const answered = (entry: Entry, call: Turn.Call, scope: Context.CallScope): Effect.Effect<Turn.Outcome> => {
-  const way: Way = {
-    entry,
-    call,
-    scope,
-    stage: "input",
-    input: call.input,
-    value: undefined,
-    parts: undefined,
-    writes: noWrites,
-    at: 0,
-    own: undefined,
-    finish: closed
-  }
+  const way = start(entry, call, scope)
   return Effect.catchCause(Effect.suspend(() => path(way)), (cause) => over(way, cause))
 }
+
+const start = (entry: Entry, call: Turn.Call, scope: Context.CallScope): Way => ({
+  entry,
+  call,
+  scope,
+  stage: "input",
+  input: call.input,
+  value: undefined,
+  parts: undefined,
+  writes: noWrites,
+  at: 0,
+  own: undefined,
+  finish: closed
+})
 
 const over = (way: Way, cause: Cause.Cause<unknown>): Effect.Effect<Turn.Outcome> =>
   Effect.map(Failing.failing(way, cause), (outcome) => way.finish(way, outcome))

@@ -64,7 +64,8 @@ export interface Reply {
 }
 
 /**
- * A piece of what a model is saying.
+ * A piece of what a model is saying. `part` says of which of its texts, or of its thoughts, counted from 0: a provider that
+ * may give several says it.
  *
  * @category models
  * @since 0.1.0
@@ -72,6 +73,7 @@ export interface Reply {
 export interface Delta {
   readonly type: "text" | "reasoning"
   readonly delta: string
+  readonly part?: number | undefined
 }
 
 /**

@@ -17,6 +17,7 @@ import type { Entry } from "./entry.ts"
 import * as Failing from "./failing.ts"
 import * as Guard from "./guard.ts"
 import * as Options from "./options.ts"
+import * as Subjects from "./subjects.ts"
 
 /** A tool, its body, and where that runs. */
 export type Draft = Pick<Entry, "tool" | "run" | "environment">
@@ -37,15 +38,16 @@ const duplicates = (drafts: ReadonlyArray<Draft>): ReadonlyArray<string> => {
 /** Classes of slots that share an id, among everything that the handlers may need. */
 const twins = (drafts: ReadonlyArray<Draft>): ReadonlyArray<string> => {
   const byId = new Map<string, Set<unknown>>()
-  for (const { environment } of drafts) {
-    for (const [, service] of environment.services) {
-      const slots = Context.slotsOf(service)
-      if (slots !== undefined) byId.set(slots.id, (byId.get(slots.id) ?? new Set()).add(slots))
-    }
-  }
+  for (const slots of slotsOf(drafts)) byId.set(slots.id, (byId.get(slots.id) ?? new Set()).add(slots))
   return Array.from(byId).filter(([, classes]) => classes.size > 1).map(([id]) =>
     `two classes of slots have the id ${JSON.stringify(id)}: give each its own`
   )
+}
+
+/** The classes of slots among everything that the handlers may need. */
+export const slotsOf = (drafts: ReadonlyArray<Draft>): ReadonlyArray<Context.AnySlots> => {
+  const found = drafts.flatMap(({ environment }) => environment.services.map(([, service]) => Context.slotsOf(service)))
+  return [...new Set(found)].filter((slots) => slots !== undefined)
 }
 
 const legalName = /^[a-zA-Z0-9_-]{1,64}$/
@@ -54,14 +56,12 @@ const problemsOf = (tool: WireTool.Any): ReadonlyArray<string> => {
   const owner = `tool ${JSON.stringify(tool.name)}`
   const found = Tool.isTool(tool) ? [...tool[Callable.TypeId].problems] : []
   if (!legalName.test(tool.name)) found.push("a name is 1 to 64 of the characters a-z, A-Z, 0-9, _ and -")
-  if (tool.needsApproval !== undefined && tool.needsApproval !== false) {
-    found.push("it needs approval, and nothing here can ask for it yet")
-  }
   if (WireTool.isProviderDefined(tool)) found.push("tools that a provider defines are not taken yet")
   else {
     const schema = Result.try(() => Tool.schema(tool).input_schema)
     if (Result.isFailure(schema)) found.push(`its input has no JSON Schema: ${String(schema.failure)}`)
     else if (schema.success.type !== "object") found.push("its input must be an object at the root")
+    found.push(...Subjects.problemsOf(tool, Result.getOrElse(schema, () => ({}))))
   }
   return [...found, ...Options.problemsOf(tool)].map((problem) => `${owner}: ${problem}`)
 }

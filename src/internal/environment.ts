@@ -37,6 +37,7 @@ const ofTheFiber = new Set([
   "effect/Tracer/MinimumTraceLevel",
   "effect/Tracer/ParentSpan",
   "effect/workflow/Activity/CurrentAttempt",
+  "toolfold/Budget/Current",
   "toolfold/Context/CurrentCall"
 ])
 

@@ -77,12 +77,20 @@ const toReply = (
 ): Effect.Effect<Reply, AiError.AiError> => {
   let finish: Reply["finish"] = "unknown"
   let usage = unknownUsage
+  let model: string | undefined
   for (const part of parts) {
     if (part.type === "finish") ({ reason: finish, usage } = part)
+    else if (part.type === "response-metadata") model = part.modelId ?? model
     else if (part.type === "error") return Effect.fail(toAiError(part.error))
   }
   const [message] = Prompt.fromResponseParts(parts).content
-  return Effect.succeed({ content: message?.role === "assistant" ? message.content : [], finish, usage, warnings })
+  return Effect.succeed({
+    content: message?.role === "assistant" ? message.content : [],
+    finish,
+    usage,
+    model,
+    warnings
+  })
 }
 
 const toAiError = (error: unknown): AiError.AiError =>

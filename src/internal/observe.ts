@@ -105,8 +105,12 @@ export const asking = Effect.fnUntraced(function*(
   { deltas, emit }: Watch,
   turn: number
 ): Effect.fn.Return<Provider.Reply, AiError.AiError> {
+  const warning = (reply: Provider.Reply) =>
+    reply.warnings === undefined || reply.warnings.length === 0
+      ? Effect.succeed(reply)
+      : Effect.as(emit([{ _tag: "Warned", turn, warnings: reply.warnings }]), reply)
   yield* emit([{ _tag: "TurnStart", turn }])
-  if (!deltas) return yield* ask(request)
+  if (!deltas) return yield* warning(yield* ask(request))
   const show = ({ delta, type }: Provider.Delta): Event.TextDelta => ({ _tag: tags[type], turn, delta })
   let streamed = false
   const reply = yield* ask(request, (pieces) => {
@@ -117,7 +121,7 @@ export const asking = Effect.fnUntraced(function*(
     const whole = reply.content.filter((part) => part.type === "text" || part.type === "reasoning")
     if (whole.length > 0) yield* emit(whole.map(({ text, type }) => show({ type, delta: text })))
   }
-  return reply
+  return yield* warning(reply)
 })
 
 const tags = { text: "TextDelta", reasoning: "ReasoningDelta" } as const

@@ -85,6 +85,8 @@ export interface Options {
   readonly maxResultSize?: number | undefined
   /** If every call of a batch has it and succeeds, their results are the answer. Default: false. */
   readonly returnDirect?: boolean | undefined
+  /** A call of it needs somebody's yes before it runs. Default: false. */
+  readonly sensitive?: boolean | undefined
 }
 
 /** @internal */
@@ -93,7 +95,8 @@ export interface Combinator<in A> {
   <T extends WireTool.Any>(self: T, value: A): T
 }
 
-const combinator = <A>(
+/** @internal */
+export const combinator = <A>(
   annotation: Services.Key<never, A> | Services.Key<WireTool.Title, A> | Services.Key<WireTool.Meta, A>
 ): Combinator<A> =>
   dual(2, (self: WireTool.Any, value: A) => self.annotate(annotation as Services.Key<never, A>, value))

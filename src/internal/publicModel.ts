@@ -7,6 +7,7 @@ import type * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import * as Effect from "effect/Effect"
+import * as Base64 from "effect/encoding/Base64"
 import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -55,51 +56,57 @@ const toStream = (
   options: LanguageModel.ProviderOptions
 ): Stream.Stream<Response.StreamPartEncoded, AiError.AiError> =>
   Stream.callback<Response.StreamPartEncoded, AiError.AiError>((queue) => {
-    const shown = new Set<Delta["type"]>()
+    const shown = new Set<string>()
+    const merged = new Set<Delta["type"]>()
     const sink: Sink = (deltas) => {
-      const parts = deltas.flatMap(({ delta, type }): Array<Response.StreamPartEncoded> => {
-        const part: Response.StreamPartEncoded = { type: `${type}-delta`, id: type, delta }
-        if (shown.has(type)) return [part]
-        shown.add(type)
-        return [{ type: `${type}-start`, id: type }, part]
+      const parts = deltas.flatMap(({ delta, part, type }): Array<Response.StreamPartEncoded> => {
+        const id = `${type}-${part ?? 0}`
+        const piece: Response.StreamPartEncoded = { type: `${type}-delta`, id, delta }
+        if (part === undefined) merged.add(type)
+        if (shown.has(id)) return [piece]
+        shown.add(id)
+        return [{ type: `${type}-start`, id }, piece]
       })
       return Effect.asVoid(Queue.offerAll(queue, parts))
     }
     return Effect.gen(function*() {
       const reply = yield* ask(toRequest(options), sink)
-      const rest: Array<Response.StreamPartEncoded> = []
-      reply.content.forEach((part, at) => rest.push(...spokenInStream(part, `${at}`, shown)))
       const others = yield* Effect.forEach(
         reply.content.filter((part) => !isSpoken(part)),
         (part) => toPart(part, options)
       )
-      // A part that was neither text nor reasoning is the same whole and streamed.
-      rest.push(...others.flat() as Array<Response.StreamPartEncoded>, finishPart(reply))
-      yield* Queue.offerAll(queue, rest)
+      yield* Queue.offerAll(queue, [
+        ...restOf(reply.content.filter(isSpoken), shown, merged),
+        // A part that was neither text nor reasoning is the same whole and streamed.
+        ...others.flat() as Array<Response.StreamPartEncoded>,
+        finishPart(reply)
+      ])
       yield* Queue.end(queue)
     }).pipe(Effect.catchCause((cause) => Queue.failCause(queue, cause)))
   })
 
-const isSpoken = (part: Prompt.AssistantMessagePart): part is Prompt.TextPart | Prompt.ReasoningPart =>
+type Spoken = Prompt.TextPart | Prompt.ReasoningPart
+
+const isSpoken = (part: Prompt.AssistantMessagePart): part is Spoken =>
   part.type === "text" || part.type === "reasoning"
 
 /**
- * What is still to be streamed of a part: its end and its metadata where its pieces were shown, all of it where a
- * provider showed none.
+ * What is still to be streamed of what was said: the end and the metadata of a part whose pieces were shown, all of one
+ * that was not. A provider that does not tell its parts apart has shown them all as the first.
  */
-const spokenInStream = (
-  part: Prompt.AssistantMessagePart,
-  id: string,
-  shown: Set<Delta["type"]>
+const restOf = (
+  parts: ReadonlyArray<Spoken>,
+  shown: ReadonlySet<string>,
+  merged: ReadonlySet<Delta["type"]>
 ): ReadonlyArray<Response.StreamPartEncoded> => {
-  if (!isSpoken(part)) return []
-  const { options: metadata, text, type } = part
-  if (shown.delete(type)) return [{ type: `${type}-end`, id: type, metadata }]
-  return [{ type: `${type}-start`, id }, { type: `${type}-delta`, id, delta: text }, {
-    type: `${type}-end`,
-    id,
-    metadata
-  }]
+  const next = { text: 0, reasoning: 0 }
+  return parts.flatMap(({ options: metadata, text, type }): ReadonlyArray<Response.StreamPartEncoded> => {
+    const id = `${type}-${next[type]++}`
+    const end: Response.StreamPartEncoded = { type: `${type}-end`, id, metadata }
+    if (shown.has(id)) return [end]
+    const start: Response.StreamPartEncoded = { type: `${type}-start`, id }
+    return merged.has(type) ? [start, end] : [start, { type: `${type}-delta`, id, delta: text }, end]
+  })
 }
 
 const toPart = (
@@ -135,10 +142,16 @@ const toPart = (
         providerExecuted: part.providerExecuted,
         metadata
       }])
+    case "file":
+      return Effect.succeed([{ type: "file", mediaType: part.mediaType, data: dataOf(part.data), metadata }])
     default:
       return Effect.succeed([])
   }
 }
+
+// A part of a prompt may be bytes or an address; one of an answer is text.
+const dataOf = (data: Prompt.FilePart["data"]): string =>
+  data instanceof Uint8Array ? Base64.encode(data) : String(data)
 
 // `effect/ai` expects the encoded form of a tool's own schema, unless it leaves judging the calls to somebody else.
 const toParams = (

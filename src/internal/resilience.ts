@@ -132,6 +132,10 @@ const notHere =
   /model.?not.?found|deployment.?not.?found|no such model|unknown model|models?\b.{0,200}(?:not found|not exist|deprecated)/is
 const noEntry = /api.?key/i
 
+/** Whether the transcript no longer fits the model. */
+export const isTooLong = ({ reason }: AiError.AiError): boolean =>
+  reason._tag === "InvalidRequestError" && tooLong.test(reason.message)
+
 /** Whether another model may do better with the same request. */
 export const isOfOneModel = ({ reason }: AiError.AiError): boolean => {
   if (ofEveryModel.has(reason._tag)) return false

@@ -9,7 +9,9 @@ import * as Prompt from "effect/ai/Prompt"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Context from "../Context.ts"
+import * as Pricing from "../Pricing.ts"
 import type * as Provider from "../Provider.ts"
+import type { Ended } from "../Result.ts"
 import * as Turn from "../Turn.ts"
 import * as Usage from "../Usage.ts"
 import * as Arguments from "./arguments.ts"
@@ -17,9 +19,13 @@ import * as Transcript from "./transcript.ts"
 
 /** One call of a batch: what was asked, what it sees and writes, and what became of it. */
 export interface Place {
-  readonly call: Turn.Call
+  call: Turn.Call
   readonly scope: Context.CallScope
   started: boolean
+  /** Somebody or something has said that it may run. */
+  isAllowed: boolean
+  /** Somebody has said that the model is to be told of its failure. */
+  isTold: boolean
   outcome: Turn.Outcome | undefined
 }
 
@@ -35,8 +41,9 @@ const midway = "the run ended while it ran, so whether it took effect is unknown
 
 /** A turn whose calls are being answered, in any order; their places are in call order. */
 export interface Batch {
-  readonly reply: Provider.Reply
-  readonly content: ReadonlyArray<Prompt.AssistantMessagePart>
+  readonly finish: Provider.Reply["finish"]
+  readonly usage: Usage.Usage
+  content: ReadonlyArray<Prompt.AssistantMessagePart>
   readonly text: string
   readonly reasoning: string
   readonly places: ReadonlyArray<Place>
@@ -52,10 +59,19 @@ export interface Run {
   readonly messages: Array<Prompt.Message>
   readonly turns: Array<Turn.Turn>
   readonly context: Ref.Ref<Context.Context>
-  usage: Usage.Usage
+  /** Gives a call an id that no other call of the transcript has. */
+  readonly own: (id: string) => string
+  /** How often it has paused. */
+  pauses: number
+  /** Models of single turns. */
+  readonly models: Map<unknown, Provider.Ask>
+  /** By model. */
+  readonly spent: Array<Usage.Usage>
   text: string
   toolCalls: number
   errorsInARow: number
+  /** Which limit a call of it was not run for. */
+  isOut: "tool-calls" | "budget" | undefined
   batch: Batch | undefined
 }
 
@@ -68,16 +84,26 @@ export const make = (
   const system = instructions === undefined || instructions.trim() === ""
     ? []
     : [Prompt.makeMessage("system", { content: instructions })]
+  const own = Transcript.ids((at) => `call_${id}_${at}`)
+  const healed = Transcript.heal(messages)
+  for (const message of healed) {
+    if (message.role !== "assistant") continue
+    for (const part of message.content) if (part.type === "tool-call") own(part.id)
+  }
   return {
     id,
     first: system.length,
-    messages: [...system, ...Transcript.heal(messages)],
+    messages: [...system, ...healed],
+    own,
+    pauses: 0,
+    models: new Map(),
     turns: [],
     context: Ref.makeUnsafe(context),
-    usage: Usage.empty,
+    spent: [],
     text: "",
     toolCalls: 0,
     errorsInARow: 0,
+    isOut: undefined,
     batch: undefined
   }
 }
@@ -88,22 +114,25 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
   let reasoning = ""
   let places: Array<Place> | undefined
   const turn = run.turns.length
-  const own = Transcript.ids((at) => `call_${run.id}_${turn}_${at}`)
-  const content = Transcript.spoken(reply.content).map((part) => {
+  // What is blank is said, and not kept.
+  for (const part of reply.content) {
     if (part.type === "text") text += part.text
     else if (part.type === "reasoning") reasoning += part.text
+  }
+  const content = Transcript.spoken(reply.content).map((part) => {
     if (part.type !== "tool-call") return part
-    const id = own(part.id)
+    const id = run.own(part.id)
     if (part.providerExecuted) return part
     const call = Turn.call({ id, name: part.name, params: part.params }, reply.finish === "length" ? cutOff : undefined)
     const scope = Context.callScope(Ref.getUnsafe(run.context), `${run.id}-${turn}-${places?.length ?? 0}`)
-    const place: Place = { call, scope, started: false, outcome: undefined }
+    const place: Place = { call, scope, started: false, isAllowed: false, isTold: false, outcome: undefined }
     // An array that starts with its member has no room to spare; most often there is one call.
     if (places === undefined) places = [place]
     else places.push(place)
     return { ...part, id, params: Arguments.isObject(call.input) ? call.input : {} }
   })
-  return { reply, content, text, reasoning, places: places ?? [], isDirect: false }
+  const usage = Usage.fromResponse(reply.usage, reply.model)
+  return { finish: reply.finish, usage, content, text, reasoning, places: places ?? [], isDirect: false }
 }
 
 const cutOff = { isCutOff: true } as const
@@ -118,7 +147,7 @@ export interface Settled {
 
 /** Makes the batch part of the run; calls without an outcome were cut off for this reason. */
 export const settle = (run: Run, batch: Batch, reason: string): Settled => {
-  const { content, isDirect, places, reasoning, reply: { finish, usage: spent }, text } = batch
+  const { content, finish, isDirect, places, reasoning, text, usage } = batch
   const before = Ref.getUnsafe(run.context)
   const outcomes = places.map((place) => {
     place.scope.open = false
@@ -126,15 +155,29 @@ export const settle = (run: Run, batch: Batch, reason: string): Settled => {
   })
   const { context, dropped } = fold(before, places, outcomes)
   run.context.ref.current = context
-  const usage = Usage.fromResponse(spent)
-  run.usage = Usage.add(run.usage, usage)
+  spend(run, usage)
   const isAnswer = isDirect && places.length > 0 && outcomes.every(({ _tag }) => _tag === "Success")
   run.text = isAnswer ? outcomes.map(shown).join("\n") : text
   if (content.length > 0) run.messages.push(Transcript.assistant(content))
   if (places.length > 0) run.messages.push(Transcript.results(outcomes.map((outcome, at) => told(places[at], outcome))))
-  run.turns.push({ index: run.turns.length, text, reasoning, calls: places.map(callOf), outcomes, usage, finish })
+  run.turns.push({
+    index: run.turns.length,
+    text,
+    reasoning,
+    calls: places.map(callOf),
+    outcomes,
+    usage,
+    finish
+  })
   run.batch = undefined
   return { before, dropped, isAnswer }
+}
+
+const spend = ({ spent }: Run, usage: Usage.Usage): void => {
+  const at = spent.findIndex(({ model }) => model === usage.model)
+  const before = spent[at]
+  if (before === undefined) spent.push(usage)
+  else spent[at] = Usage.add(before, usage)
 }
 
 const told = (place: Place | undefined, outcome: Turn.Outcome): Prompt.ToolResultPart => {
@@ -166,3 +209,16 @@ const fold = (
   })
   return { context, dropped }
 }
+
+/** What the run has to show: whole turns, and a cost where all of it has a price. */
+export const end = (run: Run, pricing: Pricing.Pricing): Ended => ({
+  runId: run.id,
+  text: run.text,
+  messages: run.messages.slice(run.first),
+  turns: run.turns.slice(),
+  usage: Usage.total(run.spent, (model, usage) => Pricing.costOf(pricing, model, usage)),
+  context: Ref.getUnsafe(run.context)
+})
+
+/** What names the pause that a run is about to make. */
+export const pauseId = ({ id, pauses, turns }: Run): string => `${id}-${turns.length}-${pauses}`

@@ -19,6 +19,8 @@ import * as Provider from "../Provider.ts"
 import * as ChatError from "./internal/chatError.ts"
 import * as ChatReply from "./internal/chatReply.ts"
 import * as ChatRequest from "./internal/chatRequest.ts"
+import * as ChatTraits from "./internal/chatTraits.ts"
+import type { Takes } from "./internal/chatTraits.ts"
 import { type Json, list, object } from "./internal/json.ts"
 
 /**
@@ -35,12 +37,39 @@ export interface Options {
   readonly apiKey?: string | Redacted.Redacted | undefined
   /** Further headers of every request. */
   readonly headers?: { readonly [name: string]: string } | undefined
-  /** Further fields of every request's body, as the server takes them: `temperature`, `seed`, … */
+  /** Further fields of every request's body, as the server takes them; a setting of the loop goes before the same one. */
   readonly body?: { readonly [field: string]: unknown } | undefined
+  /**
+   * Whose rules hold where the base URL does not say it, as for a gateway or a proxy: `"openai"`, `"azure"`,
+   * `"anthropic"`, `"cerebras"`, `"dashscope"`, `"deepseek"`, `"foundry"`, `"gemini"`, `"groq"`, `"mistral"`,
+   * `"moonshot"`, `"ollama"`, `"openrouter"`, `"xai"`, `"zai"`, or the host's address.
+   */
+  readonly rulesOf?: string | undefined
+  /** What the server takes, where that is otherwise than is known of it. */
+  readonly takes?: { readonly [K in keyof Takes]?: Takes[K] | undefined } | undefined
 }
+
+export type { Takes } from "./internal/chatTraits.ts"
 
 /**
  * A model on such a server. Bring an HTTP client: `FetchHttpClient.layer`, or one of your platform.
+ *
+ * **Details**
+ *
+ * What a server takes is known by its base URL and the model's name, for OpenAI, Azure, OpenRouter, Groq, xAI, Mistral,
+ * DeepSeek, Moonshot, Z.ai, DashScope, Gemini, Anthropic, Cerebras and Ollama; of any other the protocol's own rules are
+ * assumed. `rulesOf` names the rules for a server behind an address of its own, and `takes` changes any of them. What is
+ * not sent is said in the reply's `warnings`.
+ *
+ * Names of tools and ids of calls that the server would refuse are replaced by ones that it takes, and come back as they
+ * were. Tools that ask to be strict have their schemas narrowed to what strict means, and those that cannot be are sent
+ * as they are. What a model thought goes back to a server that wants it. A file in a result follows it in a message of
+ * the user, since a result is text here.
+ *
+ * It fails with an `AiError` whose reason says what to do: `RateLimitError` with `retryAfter` where the server says how
+ * long, `QuotaExhaustedError`, `AuthenticationError`, `ContentPolicyError`, `InvalidRequestError` (also for a transcript
+ * that is too long for the model, which it says, and for more tools than the server takes, before anything is sent),
+ * `InternalProviderError`, `NetworkError` (also for a stream that ends before the answer does), `InvalidResponseError`.
  *
  * **Example** (A model of a server on this machine)
  *
@@ -52,6 +81,21 @@ export interface Options {
  * export const Qwen = OpenAiCompatible.layer({ model: "qwen3", baseUrl: "http://localhost:11434/v1" }).pipe(
  *   Layer.provide(FetchHttpClient.layer)
  * )
+ * ```
+ *
+ * **Example** (A gateway under an address of one's own, to a model that takes no schema for its answer)
+ *
+ * ```ts
+ * import * as FetchHttpClient from "effect/http/FetchHttpClient"
+ * import * as Layer from "effect/Layer"
+ * import * as OpenAiCompatible from "toolfold/providers/OpenAiCompatible"
+ *
+ * export const Gateway = OpenAiCompatible.layer({
+ *   model: "house-model",
+ *   baseUrl: "https://llm.example.com/v1",
+ *   rulesOf: "openai",
+ *   takes: { format: "json_object", maxTools: 64 }
+ * }).pipe(Layer.provide(FetchHttpClient.layer))
  * ```
  *
  * @category layers
@@ -69,13 +113,23 @@ const asking = (client: HttpClient.HttpClient, options: Options): Provider.Ask =
   const problem = problemOf(base, headers)
   if (problem !== undefined) return () => Effect.fail(errors.unsendable(problem))
   const blank = HttpClientRequest.post(url).pipe(HttpClientRequest.setHeaders(headers))
-  const write = ChatRequest.make(options.model, options.body ?? {})
+  const { hostname, host } = new URL(base)
+  const server = options.rulesOf ?? host
+  const write = ChatRequest.make({
+    model: options.model,
+    server: options.rulesOf ?? hostname,
+    traits: ChatTraits.of(server, options.model, options.takes ?? {}),
+    extra: options.body ?? {}
+  })
   return (request, sink) =>
     Effect.suspend(() => {
-      const body = Result.try(() => write(request, sink !== undefined))
-      if (Result.isFailure(body)) return Effect.fail(errors.unsendable(`the transcript is no JSON: ${body.failure}`))
-      const answer: Answer = { reader: ChatReply.make(`call_${request.messages.length}`), errors, sink }
-      return client.execute(HttpClientRequest.bodyText(blank, body.success, "application/json")).pipe(
+      const tried = Result.try(() => write(request, sink !== undefined))
+      if (Result.isFailure(tried)) return Effect.fail(errors.unsendable(`the transcript is no JSON: ${tried.failure}`))
+      if (Result.isFailure(tried.success)) return Effect.fail(errors.unsendable(tried.success.failure))
+      const { body, ...rest } = tried.success.success
+      const reader = ChatReply.make({ idPrefix: `call_${request.messages.length}`, ...rest })
+      const answer: Answer = { reader, errors, sink }
+      return client.execute(HttpClientRequest.bodyText(blank, body, "application/json")).pipe(
         Effect.flatMap((response) => read(response, answer)),
         Effect.catchTag("HttpClientError", (error) => Effect.fail(errors.http(error)))
       )

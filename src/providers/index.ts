@@ -3,4 +3,5 @@
  *
  * @since 0.1.0
  */
+export * as AiSdk from "./AiSdk.ts"
 export * as OpenAiCompatible from "./OpenAiCompatible.ts"

@@ -46,6 +46,8 @@ export interface Entry {
   readonly says?: ReadonlyArray<Line> | undefined
   readonly finish?: Provider.Reply["finish"] | undefined
   readonly usage?: { readonly input: number; readonly output: number } | undefined
+  readonly model?: string | undefined
+  readonly warnings?: ReadonlyArray<string> | undefined
   readonly fails?: AiError.AiError | undefined
   readonly after?: Effect.Effect<unknown> | undefined
   readonly expect?: ((request: Provider.Request) => void) | undefined
@@ -152,7 +154,9 @@ const say = Effect.fnUntraced(
       usage: {
         inputTokens: { uncached: input, total: input, cacheRead: undefined, cacheWrite: undefined },
         outputTokens: { total: output, text: output, reasoning: undefined }
-      }
+      },
+      model: entry.model,
+      warnings: entry.warnings
     }
     return reply
   }

@@ -2,22 +2,18 @@
  * Which pieces make up which call? Servers say it by an id, by an index, by both, or by neither.
  */
 import * as Result from "effect/Result"
-import { isJson, type Json, object, text } from "./json.ts"
+import { type Json, object, text } from "./json.ts"
 
-/** A call as it came; `args` is the text of its arguments. */
+/** A call as it came; `args` is the text of its arguments, `extra` what the server hung on it. */
 export interface Call {
   readonly index: number | undefined
   id: string
   name: string
   args: string
+  extra: unknown
 }
 
-interface Piece {
-  readonly index: number | undefined
-  readonly id: string
-  readonly name: string
-  readonly args: string
-}
+type Piece = Readonly<Call>
 
 /** Collects the calls of one answer. */
 export const make = () => {
@@ -31,6 +27,7 @@ export const make = () => {
     if (call.id === "") call.id = piece.id
     if (call.name === "") call.name = piece.name
     call.args += piece.args
+    call.extra ??= piece.extra
   }
   return {
     all: (): ReadonlyArray<Call> => calls,
@@ -42,13 +39,14 @@ export const make = () => {
 }
 
 const read = (u: unknown): Piece => {
-  const { function: called, id, index } = object(u)
+  const { extra_content: extra, function: called, id, index } = object(u)
   const { arguments: args, name }: Json = object(called)
   return {
     index: typeof index === "number" || (typeof index === "string" && /^\d+$/.test(index)) ? Number(index) : undefined,
     id: typeof id === "number" ? String(id) : text(id),
     name: text(name),
-    args: isJson(args) ? JSON.stringify(args) : text(args)
+    args: typeof args === "object" && args !== null ? JSON.stringify(args) : text(args),
+    extra
   }
 }
 

@@ -7,7 +7,7 @@ import type * as HttpClientError from "effect/http/HttpClientError"
 import * as RetryAfter from "../../internal/retryAfter.ts"
 import * as Text from "../../internal/text.ts"
 import * as ChatReply from "./chatReply.ts"
-import { isJson, type Json, object, text } from "./json.ts"
+import { isJson, type Json, list, object, text } from "./json.ts"
 
 /** Makes the errors of one server. */
 export interface Errors {
@@ -71,19 +71,26 @@ const formsOf = (secret: string): ReadonlyArray<string> =>
 interface ServerError {
   readonly message: string
   readonly codes: ReadonlyArray<string>
+  /** How many seconds it says to wait. */
+  readonly wait: string | undefined
 }
 
 /** What a body says of an error; servers differ in where they say it. */
 const errorIn = (body: unknown, scrub: (words: string) => string): ServerError => {
   const error = isJson(body) ? body.error ?? body : body
-  const { code, detail, error: inner, message, type }: Json = object(error)
+  const { code, detail, details, error: inner, innererror, message, metadata, type }: Json = object(error)
   const words = [error, message, detail, inner].find((u) => typeof u === "string" && u !== "")
   const fallback = isJson(error) && Object.keys(error).length > 0 ? JSON.stringify(error) : ""
+  // What a gateway heard from the one behind it.
+  const behind = text(object(metadata).raw)
+  const said = scrub((text(words) || fallback) + (behind === "" ? "" : `: ${behind}`)) || "no message"
+  const delay = list(details).map((detail) => text(object(detail).retryDelay)).find((delay) => delay !== "")
   return {
-    message: scrub(text(words) || fallback) || "no message",
-    codes: [code, type].filter((u) => (typeof u === "string" && u !== "") || typeof u === "number").map((u) =>
-      scrub(String(u))
-    )
+    message: said,
+    codes: [code, type, object(innererror).code].filter((u) =>
+      (typeof u === "string" && u !== "") || typeof u === "number"
+    ).map((u) => scrub(String(u))),
+    wait: (/^(\d+(?:\.\d+)?)s$/.exec(delay ?? "") ?? /try again in (\d+(?:\.\d+)?)s\b/i.exec(said))?.[1]
   }
 }
 
@@ -99,8 +106,8 @@ const classify = (answered: number, error: ServerError, headers: Headers, url: s
   const waits = waiting(status, headers)
   // What the server calls it says more than its status.
   if (status === 402 || is(/insufficient_quota|billing|credit/)) return new AiError.QuotaExhaustedError({ metadata })
-  if (is(/context_length|invalid_request|model_not_found/) || /request too large/i.test(error.message)) {
-    return new AiError.InvalidRequestError({ description: withHint(description, status, url) })
+  if (is(/content_filter|content_policy|moderation|ResponsibleAI/) || (status === 403 && flagged.test(error.message))) {
+    return new AiError.ContentPolicyError({ description })
   }
   if (status === 401 || is(/invalid_api_key|authentication/)) {
     return new AiError.AuthenticationError({ kind: "InvalidKey", description })
@@ -108,8 +115,19 @@ const classify = (answered: number, error: ServerError, headers: Headers, url: s
   if (status === 403 || is(/permission/)) {
     return new AiError.AuthenticationError({ kind: "InsufficientPermissions", description })
   }
+  if (
+    status === 413 || is(/context_length|too_many_prompt_tokens/) || /request too large/i.test(error.message) ||
+    ((status === 400 || status === 422 || status === 200) && tooLong.test(error.message))
+  ) return new AiError.InvalidRequestError({ description: `${description}: the transcript is too long for the model` })
+  if (is(/invalid_request|model_not_found/)) {
+    return new AiError.InvalidRequestError({ description: withHint(description, status, url) })
+  }
   if (status === 429 || is(/rate_limit/)) {
-    const retryAfter = RetryAfter.ofHeaders(headers)
+    const retryAfter = RetryAfter.ofHeaders(headers) ?? RetryAfter.ofHeaders({ "retry-after": error.wait })
+    // What is used up for the day does not come back while somebody waits.
+    if (retryAfter === undefined && /per.?day|daily/i.test(error.message)) {
+      return new AiError.QuotaExhaustedError({ metadata })
+    }
     return new AiError.RateLimitError({ metadata, ...waits, ...(retryAfter === undefined ? {} : { retryAfter }) })
   }
   // 408 and 409 mean another try, as 5xx do; an error without a status is the server's own.
@@ -117,6 +135,11 @@ const classify = (answered: number, error: ServerError, headers: Headers, url: s
     ? new AiError.InternalProviderError({ description, ...waits })
     : new AiError.InvalidRequestError({ description: withHint(description, status, url) })
 }
+
+const flagged = /flagged|moderat|usage guidelines|content policy/i
+
+const tooLong =
+  /context.?(?:length|window|size)|max(?:imum)? (?:context|prompt)|(?:prompt|input|messages) (?:is |are )?too (?:long|large)|too many (?:prompt |input )?tokens|reduce the length|exceed\w* .{0,40}context/i
 
 const withHint = (description: string, status: number, url: string): string =>
   status === 404 ? `${description}: check the model's name and the base URL (${url})` : description

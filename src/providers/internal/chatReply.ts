@@ -9,7 +9,10 @@ import * as Prompt from "effect/ai/Prompt"
 import * as Result from "effect/Result"
 import type * as Provider from "../../Provider.ts"
 import * as Calls from "./chatCalls.ts"
-import { type Json, list, object, text } from "./json.ts"
+import * as Thoughts from "./chatThoughts.ts"
+import * as Usage from "./chatUsage.ts"
+import { isJson, type Json, list, object, text } from "./json.ts"
+import type * as Names from "./names.ts"
 
 /** Collects what a server sends; each step gives what it adds to the answer. */
 export interface Reader {
@@ -22,34 +25,47 @@ export interface Reader {
   readonly reply: () => Provider.Reply
 }
 
-const thoughts = ["reasoning_content", "reasoning"] as const
+/** How one answer is read. */
+export interface Options {
+  /** Begins the ids that a server leaves out. */
+  readonly idPrefix: string
+  readonly names: Names.Names
+  readonly ids: Names.Ids
+  readonly warnings: ReadonlyArray<string>
+}
 
-/** A reader for one answer; `idPrefix` makes the ids that a server leaves out. */
-export const make = (idPrefix: string): Reader => {
+/** A reader for one answer. */
+export const make = ({ idPrefix, ids, names, warnings }: Options): Reader => {
   let said = ""
   let thought = ""
   let field: string | undefined
+  let inContent = false
   let refused = false
   let finish = ""
   let ended = false
   let answered = false
+  let model = ""
   let usage: Json = {}
   const details: Array<unknown> = []
   const calls = Calls.make()
 
   const take = (chunk: Json, message: (choice: Json) => Json, readCalls: (calls: ReadonlyArray<unknown>) => void) => {
     const deltas: Array<Provider.Delta> = []
-    if (Object.keys(object(chunk.usage)).length > 0) usage = object(chunk.usage)
-    const choice = list(chunk.choices).map(object).find(({ index }) =>
-      index === undefined || index === null || index === 0
-    )
+    const choices = list(chunk.choices).map(object)
+    const choice = choices.find(({ index }) => index === undefined || index === null || index === 0)
+    const counted = [chunk.usage, object(chunk.x_groq).usage, choice?.usage].map(object).find(isCounted)
+    if (counted !== undefined) usage = counted
+    model = text(chunk.model) || model
+    // What it cost is the last thing that a server says.
+    if (answered && counted !== undefined && choices.length === 0) ended = true
     if (choice === undefined) return deltas
     answered = true
     finish = text(choice.finish_reason) || finish
-    const { content, reasoning_details, refusal, tool_calls, ...rest } = message(choice)
-    const spoken = contentOf(content)
-    const named = thoughts.find((name) => text(rest[name]) !== "")
+    const { content, function_call, reasoning_details, refusal, tool_calls, ...rest } = message(choice)
+    const spoken = Thoughts.ofContent(content)
+    const named = Thoughts.names.find((name) => text(rest[name]) !== "")
     field ??= named
+    inContent ||= spoken.thought !== ""
     refused ||= text(refusal) !== ""
     for (
       const [type, delta] of [
@@ -62,7 +78,9 @@ export const make = (idPrefix: string): Reader => {
       else thought += delta
     }
     for (const detail of list(reasoning_details)) details.push(detail)
-    readCalls(list(tool_calls))
+    const called = list(tool_calls)
+    // The form that calls had before there were tools.
+    readCalls(called.length === 0 && isJson(function_call) ? [{ function: function_call }] : called)
     return deltas
   }
 
@@ -75,71 +93,29 @@ export const make = (idPrefix: string): Reader => {
     finished: () => answered && (ended || finish !== ""),
     reply: () => ({
       content: [
-        ...(thought === "" && details.length === 0 ? [] : [reasoningPart(thought, field, details)]),
+        ...(thought === "" && details.length === 0
+          ? []
+          : [Thoughts.part({ text: thought, field, inContent, details })]),
         ...(said === "" ? [] : [Prompt.makePart("text", { text: said })]),
         ...calls.all().map((call, at) =>
           Prompt.makePart("tool-call", {
-            id: call.id === "" ? `${idPrefix}_${at}` : call.id,
-            name: call.name,
+            id: call.id === "" ? `${idPrefix}_${at}` : ids.from(call.id),
+            name: names.from(call.name),
             params: call.args,
-            providerExecuted: false
+            providerExecuted: false,
+            options: Thoughts.callOptions(call.extra)
           })
         )
       ],
       finish: refused ? "content-filter" : finishOf(finish),
-      usage: usageOf(usage)
+      usage: Usage.of(usage),
+      ...(model === "" ? {} : { model }),
+      ...(warnings.length === 0 ? {} : { warnings })
     })
   }
 }
 
-const contentOf = (content: unknown): { readonly said: string; readonly thought: string } => {
-  if (typeof content === "string") return { said: content, thought: "" }
-  let said = ""
-  let thought = ""
-  for (const part of list(content).map(object)) {
-    if (part.type === "thinking") thought += list(part.thinking).map((piece) => text(object(piece).text)).join("")
-    else said += text(part.text)
-  }
-  return { said, thought }
-}
-
-// A host that has a thinking model goes on from its thoughts wants them back as they came, under the name they came by.
-const reasoningPart = (
-  thought: string,
-  field: string | undefined,
-  details: ReadonlyArray<unknown>
-): Prompt.ReasoningPart => {
-  const back = {
-    ...(field === undefined ? {} : { [field]: thought }),
-    ...(details.length === 0 ? {} : { reasoning_details: joined(details) })
-  }
-  return Prompt.makePart("reasoning", {
-    text: thought,
-    // What came as JSON goes back as JSON.
-    options: (Object.keys(back).length === 0 ? {} : { openaiCompatible: back }) as Prompt.ReasoningPart["options"]
-  })
-}
-
-// Details of one index arrive in pieces; the text of pieces is one text.
-const joined = (details: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
-  const out: Array<Json> = []
-  for (const detail of details.map(object)) {
-    const last = out.at(-1)
-    if (last === undefined || last.type !== detail.type || last.index !== detail.index) out.push(detail)
-    else {
-      out[out.length - 1] = {
-        ...last,
-        ...detail,
-        ...joinedText(last, detail, "text"),
-        ...joinedText(last, detail, "summary")
-      }
-    }
-  }
-  return out
-}
-
-const joinedText = (one: Json, other: Json, key: string): Json =>
-  key in one || key in other ? { [key]: text(one[key]) + text(other[key]) } : {}
+const isCounted = (usage: Json): boolean => Object.keys(usage).length > 0
 
 const finishes = new Map<string, Provider.Reply["finish"]>([
   ["", "unknown"],
@@ -155,33 +131,9 @@ const finishes = new Map<string, Provider.Reply["finish"]>([
 
 const finishOf = (finish: string): Provider.Reply["finish"] => finishes.get(finish) ?? "other"
 
-const count = (u: unknown): number | undefined =>
-  typeof u === "number" && Number.isFinite(u) && u >= 0 ? Math.trunc(u) : undefined
-
-const usageOf = (usage: Json): Provider.Reply["usage"] => {
-  const total = count(usage.prompt_tokens)
-  const cacheRead = count(object(usage.prompt_tokens_details).cached_tokens) ?? count(usage.prompt_cache_hit_tokens)
-  const output = count(usage.completion_tokens)
-  const reasoning = count(object(usage.completion_tokens_details).reasoning_tokens)
-  return {
-    inputTokens: {
-      uncached: total === undefined ? undefined : Math.max(0, total - (cacheRead ?? 0)),
-      total,
-      cacheRead,
-      cacheWrite: undefined
-    },
-    outputTokens: {
-      total: output,
-      text: output === undefined ? undefined : Math.max(0, output - (reasoning ?? 0)),
-      reasoning
-    }
-  }
-}
-
-/** JSON that is an object, if a text is that. */
+/** JSON that is an object, or a list of one, if a text is that. */
 export const parse = (body: string): Json | undefined => {
   const result = Result.try((): unknown => JSON.parse(body))
-  return Result.isSuccess(result) && typeof result.success === "object" && result.success !== null
-    ? object(result.success)
-    : undefined
+  if (Result.isFailure(result) || typeof result.success !== "object" || result.success === null) return undefined
+  return object(Array.isArray(result.success) ? result.success[0] : result.success)
 }

@@ -1,0 +1,230 @@
+/**
+ * How is the model asked in a turn, and who answers its calls? As the agent says, and as its `prepare` says for one turn.
+ */
+import type * as AiError from "effect/ai/AiError"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import * as Prompt from "effect/ai/Prompt"
+import * as Services from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Ref from "effect/Ref"
+import type * as Scope from "effect/Scope"
+import * as Agent from "../Agent.ts"
+import * as Budget from "../Budget.ts"
+import type * as Context from "../Context.ts"
+import * as Pause from "../Pause.ts"
+import * as PauseStore from "../PauseStore.ts"
+import * as Pricing from "../Pricing.ts"
+import * as Provider from "../Provider.ts"
+import { type Registry, ToolRegistry } from "../ToolRegistry.ts"
+import type * as Usage from "../Usage.ts"
+import * as Observe from "./observe.ts"
+import * as Pausing from "./pausing.ts"
+import * as Resilience from "./resilience.ts"
+import type * as Run from "./run.ts"
+import * as Transcript from "./transcript.ts"
+
+type AnyAgent = Agent.Agent<unknown, unknown>
+
+/** Where a run asks and is answered. */
+export interface Desk {
+  readonly ask: Provider.Ask
+  /** Who is there for the agent; `registry` is who answers in this turn. */
+  readonly offered: Registry
+  registry: Registry
+  readonly watch: Observe.Watch | undefined
+  readonly budget: Budget.Budget | undefined
+  readonly pricing: Pricing.Pricing
+}
+
+/** Opens the desk of a run. */
+export const open = (
+  agent: AnyAgent,
+  watch: Observe.Watch | undefined
+): Effect.Effect<Desk, never, LanguageModel.LanguageModel | ToolRegistry> =>
+  Effect.contextWith((context: Services.Context<LanguageModel.LanguageModel | ToolRegistry>) => {
+    const ask = Provider.askOf(Services.get(context, LanguageModel.LanguageModel))
+    return Effect.map(offeredTo(agent, Services.get(context, ToolRegistry)), (offered): Desk => ({
+      ask,
+      offered,
+      registry: offered,
+      watch,
+      budget: Services.get(context, Budget.Current),
+      pricing: Services.get(context, Pricing.Pricing)
+    }))
+  })
+
+/** What an agent is offered of a registry. */
+export const offeredTo = (agent: AnyAgent, registry: Registry): Effect.Effect<Registry> =>
+  agent.timeout === undefined && agent.offers.length === 0 && typeof agent.toolChoice === "string"
+    ? Effect.succeed(registry)
+    : narrowed(agent, agent, registry)
+
+const narrowed = Effect.fnUntraced(function*(
+  { name, timeout }: AnyAgent,
+  { offers, toolChoice }: Pick<AnyAgent, "offers" | "toolChoice">,
+  all: Registry
+): Effect.fn.Return<Registry> {
+  let registry = timeout === undefined ? all : all.within(timeout)
+  for (const selection of offers) registry = yield* Effect.orDie(registry.select(selection))
+  if (typeof toolChoice === "object" && "tool" in toolChoice && registry.get(toolChoice.tool) === undefined) {
+    throw new Error(`agent ${JSON.stringify(name)}: toolChoice names ${toolChoice.tool}, which it is not offered`)
+  }
+  return registry
+})
+
+/** Charges a turn to the budget, if there is one. */
+export const charge = ({ budget, pricing }: Desk, usage: Usage.Usage): Effect.Effect<void> => {
+  if (budget === undefined) return Effect.void
+  const costUsd = usage.model === undefined ? undefined : Pricing.costOf(pricing, usage.model, usage)
+  return Budget.charge(budget, costUsd === undefined ? usage : { ...usage, costUsd })
+}
+
+/** Runs with a budget of its own, within the one around it, for its tools and all that they start. */
+export const within = <A, E, R>(
+  own: Budget.Limits | Budget.Budget | undefined,
+  run: Run.Run,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  own === undefined ? effect : Effect.withFiber(({ context }) => {
+    const outer = Services.get(context, Budget.Current)
+    const budget = Budget.isBudget(own) ? own : fresh(own, run)
+    return Effect.provideService(
+      effect,
+      Budget.Current,
+      outer === undefined ? budget : Budget.within(budget, outer)
+    )
+  })
+
+/** A budget of one run, of which a run that was paused has spent something. */
+const fresh = (limits: Budget.Limits, run: Run.Run): Budget.Budget => {
+  const budget = Budget.make(limits)
+  const tokens = run.spent.reduce((sum, { totalTokens }) => sum + totalTokens, run.batch?.usage.totalTokens ?? 0)
+  budget.spend({ requests: run.turns.length + (run.batch === undefined ? 0 : 1), toolCalls: run.toolCalls, tokens })
+  return budget
+}
+
+/** A failure of the agent's own code, which is told from one of the model. */
+export class Unprepared {
+  readonly error: unknown
+  constructor(error: unknown) {
+    this.error = error
+  }
+}
+
+/** Asks the model what comes next. */
+export const ask = (
+  desk: Desk,
+  agent: AnyAgent,
+  run: Run.Run
+): Effect.Effect<Provider.Reply, AiError.AiError | Unprepared> => {
+  if (agent.prepare !== undefined) return prepared(desk, agent, agent.prepare, run)
+  const { offered: { table }, watch } = desk
+  const turn = run.turns.length
+  const toolChoice = choice(turn > 0 ? "auto" : agent.toolChoice)
+  const request = { messages: run.messages, table, toolChoice, settings: agent.settings }
+  return watch === undefined ? desk.ask(request) : Observe.asking(desk.ask, request, watch, turn)
+}
+
+// What is offered was narrowed before.
+const choice = (toolChoice: LanguageModel.ToolChoice<string>): LanguageModel.ToolChoice<string> => {
+  if (toolChoice === "none") return "auto"
+  if (typeof toolChoice === "object" && "oneOf" in toolChoice) return toolChoice.mode ?? "auto"
+  return toolChoice
+}
+
+const prepared = (
+  desk: Desk,
+  agent: AnyAgent,
+  prepare: Agent.Prepare<unknown, unknown>,
+  run: Run.Run
+): Effect.Effect<Provider.Reply, AiError.AiError | Unprepared> => {
+  const turn = run.turns.length
+  const once = Effect.fnUntraced(function*(isTooLong: boolean) {
+    const override = yield* Effect.mapError(
+      // What it needs, the agent needs.
+      prepare({
+        turn,
+        remaining: agent.maxTurns - turn,
+        messages: run.messages.slice(run.first),
+        turns: run.turns,
+        context: Ref.getUnsafe(run.context),
+        isTooLong
+      }) as Effect.Effect<Agent.Override<unknown, unknown>, unknown>,
+      (error) => new Unprepared(error)
+    )
+    const { model, tools, toolChoice = turn > 0 ? "auto" : agent.toolChoice } = override
+    const offers = [tools, Agent.allowedBy(override.toolChoice)].filter((selection) => selection !== undefined)
+    desk.registry = yield* narrowed(agent, { offers, toolChoice }, desk.offered)
+    const request: Provider.Request = {
+      messages: messagesOf(run, override),
+      table: desk.registry.table,
+      toolChoice: choice(toolChoice),
+      settings: { ...agent.settings, ...Agent.settingsOf(override) }
+    }
+    const ask = model === undefined ? desk.ask : yield* askOf(run, model)
+    return yield* desk.watch === undefined ? ask(request) : Observe.asking(ask, request, desk.watch, turn)
+  })
+  return Effect.catchIf(
+    once(false),
+    (error) => !(error instanceof Unprepared) && Resilience.isTooLong(error),
+    () => once(true)
+  )
+}
+
+const messagesOf = (
+  run: Run.Run,
+  { instructions, messages }: Agent.Override<unknown, unknown>
+): ReadonlyArray<Prompt.Message> => {
+  if (instructions === undefined && messages === undefined) return run.messages
+  const system = instructions === undefined
+    ? run.messages.slice(0, run.first)
+    : instructions.trim() === ""
+    ? []
+    : [Prompt.makeMessage("system", { content: instructions })]
+  return [...system, ...(messages === undefined ? run.messages.slice(run.first) : Transcript.heal(messages))]
+}
+
+/** A model of one turn, built once for the run and released with it. */
+const askOf = (
+  run: Run.Run,
+  model: Layer.Layer<LanguageModel.LanguageModel, unknown, unknown>
+): Effect.Effect<Provider.Ask, Unprepared> => {
+  const known = run.models.get(model)
+  if (known !== undefined) return Effect.succeed(known)
+  const built = Effect.map(Effect.flatMap(Effect.scope, (scope) => Layer.buildWithScope(model, scope)), (context) => {
+    const ask = Provider.askOf(Services.get(context, LanguageModel.LanguageModel))
+    run.models.set(model, ask)
+    return ask
+  })
+  // What it needs, the agent needs; the scope is that of the run.
+  return Effect.mapError(built as Effect.Effect<Provider.Ask, unknown>, (error) => new Unprepared(error))
+}
+
+/** Runs with a scope for the models of its turns, where there may be any. */
+export const scoped = <A, E, R>(agent: AnyAgent, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  agent.prepare === undefined ? effect : Effect.scoped(effect as Effect.Effect<A, E, R | Scope.Scope>)
+
+/** The run of a pause, once everything about it is found good and it was not resumed before. */
+export const reopen = Effect.fnUntraced(function*(
+  agent: AnyAgent,
+  paused: unknown,
+  decisions: Pause.Decisions,
+  slots: ReadonlyArray<Context.AnySlots>
+): Effect.fn.Return<Run.Run, Pause.ResumeRefused, ToolRegistry> {
+  const registry = yield* offeredTo(agent, yield* ToolRegistry)
+  const classes = [...registry.slots, ...slots]
+  const { context, state } = yield* Pausing.decode(agent.name, paused, decisions, registry, classes)
+  const store = yield* PauseStore.PauseStore
+  const isFirst = yield* Effect.catch(
+    store.claim(state.id),
+    (error) => Effect.fail(new Pause.ResumeRefused({ reason: "store", problems: [error.message] }))
+  )
+  if (!isFirst) {
+    return yield* Effect.fail(new Pause.ResumeRefused({ reason: "used", problems: ["it was resumed before"] }))
+  }
+  const { batch, run } = Pausing.restore(state, context, classes)
+  run.batch = batch
+  yield* Pausing.apply(agent, run, batch, registry, decisions)
+  return run
+})
