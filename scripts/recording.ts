@@ -7,6 +7,9 @@ export interface Message {
   readonly refusal?: string | null
   readonly tool_call_id?: string
   readonly tool_calls?: ReadonlyArray<ToolCall>
+  readonly reasoning_content?: string
+  readonly reasoning?: string
+  readonly reasoning_details?: ReadonlyArray<unknown>
   /** The form before tools. */
   readonly function_call?: ToolCall["function"] | null
 }
@@ -136,6 +139,29 @@ export const recordedAnswer = (record: Recorded) => {
   }
 }
 
+const said = (content: unknown): string =>
+  typeof content === "string"
+    ? content
+    : Array.isArray(content)
+    ? content.map((part) => part.type === "text" ? part.text : "").join("")
+    : ""
+
+// In the options of its part, as our own client keeps it.
+const thoughts = (
+  { reasoning, reasoning_content, reasoning_details }: Message
+): ReadonlyArray<Prompt.ReasoningPart> => {
+  const kept = { reasoning, reasoning_content, reasoning_details }
+  const came = Object.entries(kept).filter(([, value]) => value !== undefined)
+  return came.length === 0
+    ? []
+    : [
+      Prompt.reasoningPart({
+        text: reasoning_content ?? reasoning ?? "",
+        options: { openaiCompatible: Object.fromEntries(came) } as Prompt.ProviderOptions
+      })
+    ]
+}
+
 /** Recorded messages as a transcript. */
 export const toPrompt = (messages: ReadonlyArray<Message>): ReadonlyArray<Prompt.Message> => {
   const names = new Map<string, string>()
@@ -148,9 +174,8 @@ export const toPrompt = (messages: ReadonlyArray<Message>): ReadonlyArray<Prompt
         for (const call of message.tool_calls ?? []) names.set(String(call.id), call.function.name ?? "")
         return Prompt.assistantMessage({
           content: [
-            ...(typeof message.content === "string" && message.content !== ""
-              ? [Prompt.textPart({ text: message.content })]
-              : []),
+            ...thoughts(message),
+            ...(said(message.content) === "" ? [] : [Prompt.textPart({ text: said(message.content) })]),
             ...(message.tool_calls ?? []).map((call) =>
               Prompt.toolCallPart({
                 id: String(call.id),
@@ -182,7 +207,10 @@ export const toPrompt = (messages: ReadonlyArray<Message>): ReadonlyArray<Prompt
             >).map((part) =>
               part.image_url === undefined
                 ? Prompt.textPart({ text: part.text ?? "" })
-                : Prompt.filePart({ mediaType: "image/*", data: part.image_url.url })
+                : Prompt.filePart({
+                  mediaType: /^data:([^;,]+)/.exec(part.image_url.url)?.[1] ?? "image/*",
+                  data: part.image_url.url
+                })
             )
         })
     }

@@ -12,6 +12,7 @@ import * as AgentLoop from "toolfold/AgentLoop"
 import * as OpenAiCompatible from "toolfold/providers/OpenAiCompatible"
 import * as ToolRegistry from "toolfold/ToolRegistry"
 import { type Message, type Recorded, recordedAnswer, toJsonAnswer, toPrompt, toStream } from "./recording.ts"
+import * as Rules from "./traffic/rules.ts"
 
 export interface Loop {
   readonly sequence: string
@@ -39,7 +40,7 @@ export interface Replay {
 export const serve = async (): Promise<Replay> => {
   let answers: Array<Recorded> = []
   let streamed = false
-  const requests: Array<{ readonly messages: ReadonlyArray<Message> }> = []
+  const requests: Array<{ readonly messages: ReadonlyArray<Message>; readonly [field: string]: unknown }> = []
   const server = createServer((request, response) => {
     let body = ""
     request.on("data", (chunk) => {
@@ -79,7 +80,8 @@ export const serve = async (): Promise<Replay> => {
       Effect.provide(OpenAiCompatible.layer({ model: first.model ?? "recorded", baseUrl })),
       Effect.provide(FetchHttpClient.layer)
     )
-    return difference(result, records, requests.at(-1)?.messages ?? [])
+    const [broken] = requests.flatMap((request) => Rules.problems("openai-chat", request))
+    return broken ?? difference(result, records, requests.at(-1)?.messages ?? [])
   }, Effect.catchCause((cause) => Effect.succeed(String(cause).slice(0, 300))))
 
   return {

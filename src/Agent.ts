@@ -10,16 +10,19 @@ import type * as Prompt from "effect/ai/Prompt"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import type * as Schema from "effect/Schema"
 import * as Budget from "./Budget.ts"
 import type * as Context from "./Context.ts"
 import * as Gate from "./Gate.ts"
 import type { Settings } from "./internal/ask.ts"
+import * as FinalAnswer from "./internal/finalAnswer.ts"
 import * as Legal from "./internal/legal.ts"
 import type * as Stop from "./Stop.ts"
 import type { Selection } from "./ToolRegistry.ts"
 import type * as Turn from "./Turn.ts"
 
 const TypeId = "~toolfold/AgentLoop/Agent"
+declare const ValueKey: unique symbol
 
 /**
  * What an agent is: how it asks, what it may call, when it ends. A value; it holds nothing of a run. `R` is what it
@@ -28,7 +31,8 @@ const TypeId = "~toolfold/AgentLoop/Agent"
  * @category models
  * @since 0.1.0
  */
-export interface Agent<out E = never, out R = LanguageModel.LanguageModel> {
+export interface Agent<out E = never, out R = LanguageModel.LanguageModel, out A = unknown> {
+  readonly [ValueKey]?: A
   readonly [TypeId]: typeof TypeId
   readonly name: string
   readonly instructions: string | Effect.Effect<string, E, R> | undefined
@@ -45,6 +49,9 @@ export interface Agent<out E = never, out R = LanguageModel.LanguageModel> {
   readonly settings: Settings | undefined
   readonly prepare: Prepare<E, R> | undefined
   readonly gate: Gate.Gate<R>
+  /** The form of its answer. */
+  readonly output: FinalAnswer.Form | undefined
+  readonly outputRetries: number
   readonly onEnvironmentError: "proceed" | "pause"
   readonly budget: Budget.Limits | Budget.Budget | undefined
   readonly maxRepeats: number
@@ -111,7 +118,15 @@ type ModelNeeds<M extends AnyModel> =
  * @category models
  * @since 0.1.0
  */
-export interface Options<EI = never, RI = never, M extends AnyModel = undefined, EP = never, RP = never, RG = never> {
+export interface Options<
+  EI = never,
+  RI = never,
+  M extends AnyModel = undefined,
+  EP = never,
+  RP = never,
+  RG = never,
+  A = unknown
+> {
   /** What the model is told before everything else: text, or an Effect that is run once at the start of a run. */
   readonly instructions?: string | Effect.Effect<string, EI, RI> | undefined
   /** The agent's own model, in place of the one around the run. */
@@ -140,6 +155,13 @@ export interface Options<EI = never, RI = never, M extends AnyModel = undefined,
   readonly reasoningEffort?: Settings["effort"] | undefined
   /** Is asked before every request what holds for it. */
   readonly prepare?: Prepare<EP, RP> | undefined
+  /**
+   * The form of the final answer. The model is asked for it, its answer is decoded, and `Completed.value` holds what came of
+   * it; an answer that does not fit is sent back with all that is wrong with it.
+   */
+  readonly output?: Schema.Codec<A, unknown> | undefined
+  /** How often an answer that does not fit is sent back; after that the run ends as `Refused`. Default: 2. */
+  readonly outputRetries?: number | undefined
   /** Who may run a call. Default: `Gate.sensitive`, which has the run pause for tools declared `sensitive`. */
   readonly gate?: Gate.Gate<RG> | undefined
   /** Whether the run pauses when calls failed because of their environment, for somebody to repair it. Default: proceed. */
@@ -169,15 +191,24 @@ export interface Options<EI = never, RI = never, M extends AnyModel = undefined,
  * @category constructors
  * @since 0.1.0
  */
-export const make = <EI = never, RI = never, M extends AnyModel = undefined, EP = never, RP = never, RG = never>(
+export const make = <
+  EI = never,
+  RI = never,
+  M extends AnyModel = undefined,
+  EP = never,
+  RP = never,
+  RG = never,
+  A = unknown
+>(
   name: string,
-  options: Options<EI, RI, M, EP, RP, RG> = {}
-): Agent<EI | EP | Layer.Error<Exclude<M, undefined>>, RI | RP | RG | ModelNeeds<M>> => {
+  options: Options<EI, RI, M, EP, RP, RG, A> = {}
+): Agent<EI | EP | Layer.Error<Exclude<M, undefined>>, RI | RP | RG | ModelNeeds<M>, A> => {
   const counts = {
     maxTurns: options.maxTurns ?? 10,
     maxToolCalls: options.maxToolCalls ?? Infinity,
     maxConsecutiveToolErrors: options.maxConsecutiveToolErrors ?? 5,
-    maxRepeats: options.maxRepeats ?? 3
+    maxRepeats: options.maxRepeats ?? 3,
+    outputRetries: options.outputRetries ?? 2
   }
   const concurrency = options.concurrency ?? 8
   const refuse = (option: string, wanted: string, value: number) => {
@@ -215,10 +246,11 @@ export const make = <EI = never, RI = never, M extends AnyModel = undefined, EP 
     settings: settingsOf(options),
     prepare: options.prepare,
     gate: options.gate ?? Gate.sensitive,
+    output: options.output === undefined ? undefined : FinalAnswer.form(options.output),
     onEnvironmentError: options.onEnvironmentError ?? "proceed",
     budget: options.budget,
     offers: [options.tools, allowedBy(options.toolChoice)].filter((selection) => selection !== undefined)
-  } as unknown as Agent<never, never> // what the options need was just read off their types
+  } as unknown as Agent<never, never, A> // what the options need was just read off their types
 }
 
 /** Settings and effort as one, or nothing where neither is said. */

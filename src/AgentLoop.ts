@@ -9,37 +9,32 @@
  */
 import type * as AiError from "effect/ai/AiError"
 import type * as LanguageModel from "effect/ai/LanguageModel"
-import * as Prompt from "effect/ai/Prompt"
-import * as Cause from "effect/Cause"
-import type * as Services from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Queue from "effect/Queue"
 import * as Ref from "effect/Ref"
+import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
 import * as Budget from "./Budget.ts"
-import * as Context from "./Context.ts"
 import type * as Events from "./Event.ts"
+import * as Answering from "./internal/answering.ts"
 import * as Desk from "./internal/desk.ts"
-import * as Gating from "./internal/gating.ts"
-import * as Id from "./internal/id.ts"
-import * as Log from "./internal/log.ts"
+import * as FinalAnswer from "./internal/finalAnswer.ts"
+import * as Handle from "./internal/handle.ts"
+import * as Nested from "./internal/nested.ts"
 import * as Observe from "./internal/observe.ts"
-import * as Pausing from "./internal/pausing.ts"
+import * as Opening from "./internal/opening.ts"
 import * as Repeats from "./internal/repeats.ts"
 import * as Run from "./internal/run.ts"
-import * as SideBySide from "./internal/sideBySide.ts"
 import type * as Pause from "./Pause.ts"
-import * as PauseStore from "./PauseStore.ts"
-import * as Pricing from "./Pricing.ts"
 import * as Ending from "./Result.ts"
-import type { Registry, ToolRegistry } from "./ToolRegistry.ts"
-import type * as Turn from "./Turn.ts"
+import type { ToolRegistry } from "./ToolRegistry.ts"
 
 export { type Agent, type Before, isAgent, make, type Options, type Override, type Prepare } from "./Agent.ts"
+export type { Handle } from "./internal/handle.ts"
+export type { ResumeOptions, RunOptions } from "./internal/opening.ts"
 export {
   type Cancelled,
   type Completed,
@@ -50,23 +45,6 @@ export {
   type Refused,
   type Result
 } from "./Result.ts"
-
-/**
- * What a run is given.
- *
- * @category models
- * @since 0.1.0
- */
-export interface RunOptions<R = never> extends Observe.Observers<R> {
-  /** What is asked: text, or messages, with images and files. */
-  readonly prompt?: Prompt.RawInput | undefined
-  /** The transcript that it follows on. It is healed: every call gets its one result. */
-  readonly messages?: Prompt.RawInput | ReadonlyArray<Prompt.Message> | undefined
-  /** What the agent remembers at the start. Default: the initial values of every slot. */
-  readonly context?: Context.Context | undefined
-  /** What it may spend, or a budget that it shares; goes before that of the agent. */
-  readonly budget?: Budget.Limits | Budget.Budget | undefined
-}
 
 /**
  * What `stream` shows: everything that happens, and at the end the result.
@@ -108,13 +86,13 @@ export type Event = Events.Event | { readonly _tag: "RunEnd"; readonly result: E
  * @category running
  * @since 0.1.0
  */
-export const run = <E, R, RO = never>(
-  agent: Agent<E, R>,
-  options: RunOptions<RO>
-): Effect.Effect<Ending.Result, Ending.ModelFailed | E, R | RO | ToolRegistry> =>
+export const run = <E, R, A, RO = never>(
+  agent: Agent<E, R, A>,
+  options: Opening.RunOptions<RO>
+): Effect.Effect<Ending.Result<A>, Ending.ModelFailed | E, R | RO | ToolRegistry> =>
   withModel(
     agent,
-    Effect.flatMap(prepare(agent, options), (run) => loop(agent, run, Observe.make(options), options.budget))
+    Effect.flatMap(Opening.prepare(agent, options), (run) => loop(agent, run, Observe.make(options), options.budget))
   )
 
 /**
@@ -124,9 +102,9 @@ export const run = <E, R, RO = never>(
  * @category running
  * @since 0.1.0
  */
-export const stream = <E, R, RO = never>(
-  agent: Agent<E, R>,
-  options: RunOptions<RO>
+export const stream = <E, R, A, RO = never>(
+  agent: Agent<E, R, A>,
+  options: Opening.RunOptions<RO>
 ): Stream.Stream<Event, Ending.ModelFailed | E, R | RO | ToolRegistry> =>
   Stream.callback<Event, Ending.ModelFailed | E, R | RO | ToolRegistry>((queue) => {
     const own = Observe.make(options)
@@ -137,7 +115,10 @@ export const stream = <E, R, RO = never>(
       last: (events) =>
         Effect.andThen(own?.last(events) ?? Effect.void, Effect.sync(() => Queue.offerAllUnsafe(queue, events)))
     }
-    return withModel(agent, Effect.flatMap(prepare(agent, options), (run) => loop(agent, run, watch, options.budget)))
+    return withModel(
+      agent,
+      Effect.flatMap(Opening.prepare(agent, options), (run) => loop(agent, run, watch, options.budget))
+    )
       .pipe(
         Effect.flatMap((result) => Queue.offer(queue, { _tag: "RunEnd", result })),
         Effect.matchCauseEffect({
@@ -148,70 +129,19 @@ export const stream = <E, R, RO = never>(
   }, { bufferSize: 64, strategy: "suspend" })
 
 /**
- * A run that goes on by itself, in the scope that it was started in.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Handle<out E> {
-  /** How the run ends; `Cancelled` if it was cancelled. */
-  readonly await: Effect.Effect<Ending.Result, Ending.ModelFailed | E>
-  /** Ends the run and gives what it had: a valid transcript, and the results and writes of the calls that finished. */
-  readonly cancel: Effect.Effect<Ending.Result, Ending.ModelFailed | E>
-  /** What the run has so far, in whole turns. */
-  readonly partial: Effect.Effect<Ending.Ended>
-}
-
-/**
  * Starts an agent and gives a handle on it.
  *
  * @category running
  * @since 0.1.0
  */
-export const start = <E, R, RO = never>(
-  agent: Agent<E, R>,
-  options: RunOptions<RO>
-): Effect.Effect<Handle<E>, E, R | RO | ToolRegistry | Scope.Scope> =>
-  Effect.gen(function*() {
-    const run = yield* prepare(agent, options)
-    let cancelled = false
-    const fiber = yield* Effect.forkScoped(withModel(agent, loop(agent, run, Observe.make(options), options.budget)))
-    const cancelling = Effect.sync(() => {
-      cancelled = true
-    })
-    yield* Effect.addFinalizer(() => cancelling)
-    const last = Effect.flatMap(Fiber.await(fiber), (exit) =>
-      cancelled && Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
-        ? Effect.andThen(reportOthers(exit.cause), cancelledAs(run))
-        : exit)
-    return {
-      await: last,
-      cancel: Effect.andThen(Effect.andThen(cancelling, Fiber.interrupt(fiber)), last),
-      partial: Effect.suspend(() =>
-        ended(run)
-      )
-    }
-  })
-
-const cancelledAs = (run: Run.Run): Effect.Effect<Ending.Result> =>
-  Effect.map(ended(run), (end) => ({ _tag: "Cancelled", ...end }))
-
-// What else went wrong while a run was cancelled is no reason to lose what the run had.
-const reportOthers = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
-  Cause.hasInterruptsOnly(cause)
-    ? Effect.void
-    : Log.safely(Effect.logWarning("a cancelled run failed while it was ending", cause))
-
-/**
- * What a resumed run is given. `slots` are classes of slots that the run began with and no tool needs.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ResumeOptions<R = never> extends Observe.Observers<R> {
-  readonly slots?: ReadonlyArray<Context.AnySlots> | undefined
-  readonly budget?: RunOptions["budget"]
-}
+export const start = <E, R, A, RO = never>(
+  agent: Agent<E, R, A>,
+  options: Opening.RunOptions<RO>
+): Effect.Effect<Handle.Handle<E, A>, E, R | RO | ToolRegistry | Scope.Scope> =>
+  Effect.flatMap(
+    Opening.prepare(agent, options),
+    (run) => Handle.make(run, withModel(agent, loop(agent, run, Observe.make(options), options.budget)))
+  )
 
 /**
  * Goes on with a paused run, in this process or another, with the same agent and registry. There must be one decision for
@@ -252,12 +182,12 @@ export interface ResumeOptions<R = never> extends Observe.Observers<R> {
  * @category running
  * @since 0.1.0
  */
-export const resume = <E, R, RO = never>(
-  agent: Agent<E, R>,
+export const resume = <E, R, A, RO = never>(
+  agent: Agent<E, R, A>,
   paused: Ending.Paused | Pause.Encoded,
   decisions: Pause.Decisions,
-  options: ResumeOptions<RO> = {}
-): Effect.Effect<Ending.Result, Ending.ModelFailed | Pause.ResumeRefused | E, R | RO | ToolRegistry> =>
+  options: Opening.ResumeOptions<RO> = {}
+): Effect.Effect<Ending.Result<A>, Ending.ModelFailed | Pause.ResumeRefused | E, R | RO | ToolRegistry> =>
   withModel(
     agent,
     Effect.flatMap(
@@ -265,6 +195,53 @@ export const resume = <E, R, RO = never>(
       (run) => loop(agent, run, Observe.make(options), options.budget)
     )
   )
+
+/**
+ * An agent as a tool of another. It has a transcript and a context of its own, and shares the other's budget and
+ * cancellation; its events are nested in the other's, its usage counts for the other's, and where it waits the other waits
+ * with it, its calls behind the id of this one. Its registry is what the tool needs.
+ *
+ * It gives the agent's answer, and fails with `AgentStopped` where it comes to none.
+ *
+ * **Example** (A researcher of a writer)
+ *
+ * ```ts run
+ * import * as Effect from "effect/Effect"
+ * import * as Layer from "effect/Layer"
+ * import * as AgentLoop from "toolfold/AgentLoop"
+ * import * as ScriptedModel from "toolfold/testing/ScriptedModel"
+ * import * as ToolRegistry from "toolfold/ToolRegistry"
+ *
+ * const Answers = ScriptedModel.layer("Oslo has 700,000 inhabitants")
+ * const researcher = AgentLoop.make("researcher", { model: Answers })
+ * const research = AgentLoop.asTool(researcher, { description: "Finds things out" })
+ *
+ * const program = AgentLoop.run(AgentLoop.make("writer"), { prompt: "Write about Oslo" }).pipe(
+ *   Effect.provide(ToolRegistry.layer(research).pipe(Layer.provide(ToolRegistry.layer()))),
+ *   Effect.provide(ScriptedModel.layer([ScriptedModel.call("researcher", { prompt: "How large is Oslo?" })], "Large."))
+ * )
+ * const result = await Effect.runPromise(program)
+ * result.turns[0]!.outcomes[0] // => { _tag: "Success", value: "Oslo has 700,000 inhabitants", writes: [] }
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const asTool = <E, R, A, const Name extends string = string, I extends Schema.Struct.Fields = Nested.AskedFor>(
+  agent: Agent<E, R, A>,
+  options: Nested.Options<Name, I>
+): Nested.AgentTool<Name, I, R | ToolRegistry> =>
+  Nested.toolOf(agent, options, (prompt, place, resumed) => {
+    const opened: Effect.Effect<Run.Run, E | Pause.ResumeRefused, R | ToolRegistry> = resumed === undefined
+      ? Opening.prepare(agent, { prompt })
+      : Effect.tap(Desk.reopen(agent, resumed.state, resumed.decisions, []), Run.forget)
+    const ran = Effect.flatMap(opened, (run) => {
+      run.isNested = true
+      const running = loop(agent, run, Nested.watch(place, agent.name))
+      return Effect.ensuring(running, Effect.sync(() => Nested.count(place, Run.spentBy(run))))
+    })
+    return withModel(agent, ran)
+  })
 
 const isPaused = (paused: Ending.Paused | Pause.Encoded): paused is Ending.Paused =>
   typeof paused === "object" && paused !== null && "_tag" in paused && paused["_tag"] === "Paused"
@@ -280,44 +257,34 @@ const withModel = <A, EA, E, R, RA>(
     R | Exclude<RA, LanguageModel.LanguageModel>
   >
 
-const prepare = <E, R>(agent: Agent<E, R>, options: RunOptions<unknown>): Effect.Effect<Run.Run, E, R> =>
-  Effect.flatMap(
-    Effect.isEffect(agent.instructions) ? agent.instructions : Effect.succeed(agent.instructions),
-    (instructions) =>
-      Effect.map(Id.fresh, (id) => {
-        const messages = [...messagesOf(options.messages ?? []), ...messagesOf(options.prompt ?? [])]
-        const run = Run.make(id, instructions, messages, options.context ?? Context.empty)
-        if (run.messages.length === run.first) {
-          throw new Error(`agent ${JSON.stringify(agent.name)}: a run needs a prompt or messages that are not blank`)
-        }
-        return run
-      })
-  )
-
-const messagesOf = (input: Prompt.RawInput | ReadonlyArray<Prompt.Message>): ReadonlyArray<Prompt.Message> =>
-  Array.isArray(input) && input.every(isMessage) ? input : Prompt.make(input as Prompt.RawInput).content
-
-const isMessage = (u: object): u is Prompt.Message => "~effect/ai/Prompt/Message" in u
-
-const loop = (
-  agent: Agent<unknown, unknown>,
+const loop = <A>(
+  agent: Agent<unknown, unknown, A>,
   run: Run.Run,
   watch: Observe.Watch | undefined,
-  budget: RunOptions["budget"] = agent.budget
-): Effect.Effect<Ending.Result, Ending.ModelFailed, LanguageModel.LanguageModel | ToolRegistry> => {
-  const whole = Desk.within(budget, run, Desk.scoped(agent, turns(agent, run, watch))).pipe(
-    Effect.catch((error) => Effect.flatMap(ended(run), (partial) => Effect.fail(failure(error, partial)))),
+  budget: Opening.RunOptions["budget"] = agent.budget
+): Effect.Effect<Ending.Result<A>, Ending.ModelFailed, LanguageModel.LanguageModel | ToolRegistry> => {
+  // A value was decoded by the schema of the answer.
+  const asked = turns(agent, run, watch) as Turns<Ending.Result<A>>
+  const whole = Desk.within(budget, run, Desk.scoped(agent, asked)).pipe(
+    Effect.catch((error) => Effect.flatMap(Run.ended(run), (partial) => Effect.fail(failure(error, partial)))),
     Effect.onExit((exit) =>
       Exit.isFailure(exit) && run.batch !== undefined
         ? Effect.sync(() => run.batch && Run.settle(run, run.batch, "the run ended before it was run"))
         : Effect.void
     )
   )
-  return agent.runTimeout === undefined ? whole : Effect.timeoutOrElse(whole, {
+  const timed: typeof whole = agent.runTimeout === undefined ? whole : Effect.timeoutOrElse(whole, {
     duration: agent.runTimeout,
-    orElse: () => Effect.map(ended(run), (end) => ({ ...limited("time"), ...end }))
+    orElse: () => Effect.map(Run.ended(run), (end) => ({ ...limited("time"), ...end }))
   })
+  return Nested.probed(run, timed)
 }
+
+type Turns<Result> = Effect.Effect<
+  Result,
+  AiError.AiError | Desk.Unprepared,
+  LanguageModel.LanguageModel | ToolRegistry
+>
 
 // An error of the agent's own code is one that its type says.
 const failure = (error: AiError.AiError | Desk.Unprepared, partial: Ending.Ended): Ending.ModelFailed =>
@@ -328,6 +295,7 @@ const failure = (error: AiError.AiError | Desk.Unprepared, partial: Ending.Ended
 const turns = Effect.fnUntraced(
   function*(agent: Agent<unknown, unknown>, run: Run.Run, watch: Observe.Watch | undefined) {
     const desk = yield* Desk.open(agent, watch)
+    run.watch = watch
     while (run.batch !== undefined || run.turns.length < agent.maxTurns) {
       if (run.batch === undefined) {
         if (desk.budget !== undefined && !Budget.takeRequest(desk.budget)) break
@@ -337,114 +305,18 @@ const turns = Effect.fnUntraced(
       const { batch } = run
       const halt = halts(agent, run, batch)
       if (halt === undefined && batch.places.length > 0) {
-        const paused = yield* answer(agent, run, batch, desk)
+        const paused = yield* Answering.answer(agent, run, batch, desk)
         if (paused !== undefined) return paused
       }
       const settled = Run.settle(run, batch, halt === undefined ? "it was not answered" : reasons[halt])
       if (watch !== undefined || settled.dropped.length > 0) yield* Observe.folded(run, settled, watch)
       const end = decide(agent, run, batch, halt, settled.isAnswer)
-      if (end !== undefined) return { ...end, ...(yield* ended(run)) }
+      const last = end && (yield* concluded(agent, run, end, halt === undefined && batch.places.length === 0))
+      if (last !== undefined) return { ...last, ...(yield* Run.ended(run)) }
     }
-    return { ...limited(run.turns.length < agent.maxTurns ? "budget" : "turns"), ...(yield* ended(run)) }
+    return { ...limited(run.turns.length < agent.maxTurns ? "budget" : "turns"), ...(yield* Run.ended(run)) }
   }
 )
-
-const ended = (run: Run.Run): Effect.Effect<Ending.Ended> =>
-  Effect.map(Pricing.Pricing, (pricing) => Run.end(run, pricing))
-
-/** Answers what may run of a batch, once all of it is gated. Gives the end of the run where something waits. */
-const answer = (
-  agent: Agent<unknown, unknown>,
-  run: Run.Run,
-  batch: Run.Batch,
-  desk: Desk.Desk
-): Effect.Effect<Ending.Paused | undefined> =>
-  Gating.isNeeded(agent, batch, desk.registry)
-    ? Effect.flatMap(Gating.gate(agent, run, batch, desk.registry), (waiting) =>
-      waiting.length > 0 ? paused(agent, run, batch, desk, "approval", waiting) : answerOpen(agent, run, batch, desk))
-    : answerOpen(agent, run, batch, desk)
-
-const answerOpen = (
-  agent: Agent<unknown, unknown>,
-  run: Run.Run,
-  batch: Run.Batch,
-  desk: Desk.Desk
-): Effect.Effect<Ending.Paused | undefined> =>
-  Effect.flatMap(runOpen(agent, run, batch, desk), () => {
-    const failed = agent.onEnvironmentError === "pause" ? Gating.failed(batch) : []
-    return failed.length > 0 ? paused(agent, run, batch, desk, "environment", failed) : Effect.succeed(undefined)
-  })
-
-const paused = Effect.fnUntraced(function*(
-  agent: Agent<unknown, unknown>,
-  run: Run.Run,
-  batch: Run.Batch,
-  { registry }: Desk.Desk,
-  reason: Ending.Paused["reason"],
-  waiting: ReadonlyArray<Gating.Waiting>
-): Effect.fn.Return<Ending.Paused> {
-  const state = yield* Pausing.encode(agent.name, run, batch, registry, reason, waiting)
-  run.batch = undefined
-  const pending = Pausing.pendingOf(registry, waiting)
-  const store = yield* PauseStore.PauseStore
-  yield* Effect.catch(
-    store.put({ id: Run.pauseId(run), agent: agent.name, runId: run.id, reason, pending }, state),
-    // Whoever ran it has the state all the same.
-    (error) => Log.safely(Effect.logWarning("a pause was not kept", error))
-  )
-  return { _tag: "Paused", reason, pending, state, ...(yield* ended(Pausing.shownOf(run, batch))) }
-})
-
-const runOpen = (
-  agent: Agent<unknown, unknown>,
-  run: Run.Run,
-  batch: Run.Batch,
-  { budget, registry, watch }: Desk.Desk
-): Effect.Effect<void> => {
-  batch.isDirect = batch.places.every(({ call }) => registry.isReturnDirect(call.name))
-  const open = batch.places.every(isOpen) ? batch.places : batch.places.filter(isOpen)
-  const left = Math.max(0, agent.maxToolCalls - run.toolCalls)
-  const allowed = budget === undefined ? left : Budget.takeCalls(budget, Math.min(left, open.length))
-  run.toolCalls += open.length
-  if (allowed < open.length) run.isOut = left < open.length ? "tool-calls" : "budget"
-  const begin = (place: Run.Place, at: number, running: Services.Context<never>): Fiber.Fiber<Turn.Outcome> => {
-    place.started = true
-    return at < allowed
-      ? registry.begin(place.call, place.scope, running)
-      : Effect.runFork(Effect.succeed(tooMany))
-  }
-  return SideBySide.run(
-    open,
-    atATime(agent, open, registry),
-    watch === undefined ?
-      begin :
-      (place, at, running) =>
-        Effect.runForkWith(running)(Observe.answering((running) => begin(place, at, running), place, watch, run)),
-    (place, outcome) => {
-      place.outcome = outcome
-    }
-  )
-}
-
-const isOpen = ({ outcome }: Run.Place): boolean => outcome === undefined
-
-const atATime = (
-  { concurrency }: Agent<unknown, unknown>,
-  places: ReadonlyArray<Run.Place>,
-  registry: Registry
-): number =>
-  concurrency === "sequential" || places.some(({ call }) => registry.isSerial(call.name))
-    ? 1
-    : concurrency === "unbounded"
-    ? Infinity
-    : concurrency
-
-const tooMany: Turn.Outcome = {
-  _tag: "Failure",
-  kind: "limit",
-  class: "policy",
-  message: "Not run: the tool calls that the run may make are used up."
-}
 
 /** Why the calls of a batch do not run. */
 type Halt = "refused" | "stopped"
@@ -491,6 +363,24 @@ const decide = (
     ? completed
     : undefined
 }
+
+/** An end whose answer has the form that was asked for; none where the model is asked once more. */
+const concluded = (
+  { output, outputRetries }: Agent<unknown, unknown>,
+  run: Run.Run,
+  end: Way,
+  isFinal: boolean
+): Effect.Effect<Way | undefined> =>
+  output === undefined || end._tag !== "Completed" || end.direct === true
+    ? Effect.succeed(end)
+    : Effect.map(FinalAnswer.read(output, run.text), (read) => {
+      if (read._tag === "Fits") return { ...end, value: read.value }
+      // Whoever stopped a run before its last word is given what there is.
+      if (!isFinal) return end
+      if (run.misfits++ >= outputRetries) return { _tag: "Refused", reason: "invalid-output" }
+      run.messages.push(FinalAnswer.correction(read.problems))
+      return undefined
+    })
 
 const completed = { _tag: "Completed" } as const
 

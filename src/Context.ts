@@ -346,6 +346,10 @@ export interface CallScope {
   repaired: { readonly input: unknown; readonly repairs: ReadonlyArray<string> } | undefined
   /** How often its body was tried. */
   attempts: number
+  /** The run that makes it, for an agent that is a tool. */
+  readonly run: unknown
+  /** How the agent within it waits, or what it is resumed with. */
+  waiting: unknown
 }
 
 /**
@@ -354,7 +358,7 @@ export interface CallScope {
  * @category running call
  * @since 0.1.0
  */
-export const callScope = (context: Context = empty, id = "", outer?: CallScope): CallScope => ({
+export const callScope = (context: Context = empty, id = "", outer?: CallScope, run?: unknown): CallScope => ({
   id,
   context,
   writes: [],
@@ -362,7 +366,9 @@ export const callScope = (context: Context = empty, id = "", outer?: CallScope):
   stillRunning: false,
   outer,
   repaired: undefined,
-  attempts: 0
+  attempts: 0,
+  run,
+  waiting: undefined
 })
 
 /**

@@ -70,6 +70,20 @@ export interface CallEnd {
 }
 
 /**
+ * Something happened within a call whose tool is an agent. An event of an agent further within is nested again.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Nested {
+  readonly _tag: "Nested"
+  readonly turn: number
+  readonly callId: string
+  readonly agent: string
+  readonly event: Event
+}
+
+/**
  * The writes of a batch folded. `dropped` holds the ids of calls whose writes a combiner threw on: those are lost as a
  * whole, and the others stand.
  *
@@ -101,7 +115,7 @@ export interface TurnEnd {
  * @category models
  * @since 0.1.0
  */
-export type Event = TurnStart | TextDelta | Warned | CallStart | CallEnd | Folded | TurnEnd
+export type Event = TurnStart | TextDelta | Warned | CallStart | CallEnd | Nested | Folded | TurnEnd
 
 /**
  * What `onToolCall` gets. `start` comes before the arguments are looked at; `result` is a preview of at most 200

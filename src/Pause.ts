@@ -21,8 +21,9 @@ import * as Usage from "./Usage.ts"
 export const Reason = Schema.Literals(["approval", "environment"])
 
 /**
- * A call that waits for a decision. `reason` is what its gate said, or how it failed. `seal` names the tool, its schema and
- * the input as they were when the run paused.
+ * A call that waits for a decision, of the run's `agent` or of one within it, whose ids stand behind those of the calls that
+ * lead to it (`call_1/call_7`). `reason` is what its gate said, or how it failed. `seal` names the tool, its schema and the
+ * input as they were when the run paused.
  *
  * @category models
  * @since 0.1.0
@@ -31,6 +32,8 @@ export const Pending = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
   input: Schema.Unknown,
+  agent: Schema.String,
+  waitsFor: Reason,
   reason: Schema.String,
   seal: Schema.String
 })
@@ -42,7 +45,7 @@ export const Pending = Schema.Struct({
 export type Pending = typeof Pending.Type
 
 /**
- * A call of the batch that waits: what it came to, where it has run or was decided.
+ * A call of the batch that waits: what it came to, where it has run or was decided; the pause of the agent `within` it.
  *
  * @category models
  * @since 0.1.0
@@ -51,11 +54,13 @@ export const Place = Schema.Struct({
   call: Turn.Call,
   outcome: Schema.optionalKey(Turn.Outcome),
   attempts: Schema.Finite,
-  isAllowed: Schema.Boolean
+  isAllowed: Schema.Boolean,
+  within: Schema.optionalKey(Schema.Json)
 })
 
 /**
- * A paused run. Plain JSON once it is encoded, which `Result.Paused` has done.
+ * A paused run. Plain JSON once it is encoded, which `Result.Paused` has done. Whoever can change it can change what runs: it
+ * rests where the application alone can write.
  *
  * @category models
  * @since 0.1.0
@@ -75,7 +80,9 @@ export const State = Schema.Struct({
     slots: Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Unknown))
   }),
   spent: Schema.Array(Usage.Usage),
+  nested: Schema.Array(Schema.Struct({ agent: Schema.String, spent: Schema.Array(Usage.Usage) })),
   toolCalls: Schema.Finite,
+  isOut: Schema.optionalKey(Schema.Literals(["tool-calls", "budget"])),
   errorsInARow: Schema.Finite,
   said: Prompt.AssistantMessage,
   text: Schema.String,
@@ -101,18 +108,25 @@ export type Encoded = Schema.Json
 
 /**
  * What somebody says of a call that waits: for one that waits for approval `Approve` (with another input, if that is given;
- * it is validated and gated again), `Reject` or `Reply`; for one that failed because of its environment `Retry` or
+ * it is validated and gated again, where a call that is approved as it was is not), `Reject` or `Reply`; for one that failed because of its environment `Retry` or
  * `Proceed`, which tells the model.
  *
  * @category decisions
  * @since 0.1.0
  */
-export type Decision =
-  | { readonly _tag: "Approve"; readonly input?: unknown }
-  | { readonly _tag: "Reject"; readonly reason: string }
-  | { readonly _tag: "Reply"; readonly text: string }
-  | { readonly _tag: "Retry" }
-  | { readonly _tag: "Proceed" }
+export const Decision = Schema.Union([
+  Schema.TaggedStruct("Approve", { input: Schema.optionalKey(Schema.Json) }),
+  Schema.TaggedStruct("Reject", { reason: Schema.String }),
+  Schema.TaggedStruct("Reply", { text: Schema.String }),
+  Schema.TaggedStruct("Retry", {}),
+  Schema.TaggedStruct("Proceed", {})
+])
+
+/**
+ * @category decisions
+ * @since 0.1.0
+ */
+export type Decision = typeof Decision.Type
 
 /**
  * One decision for each call that waits, by its id.
@@ -138,7 +152,7 @@ export const approve: Decision = { _tag: "Approve" }
  * @category decisions
  * @since 0.1.0
  */
-export const approveWith = (input: unknown): Decision => ({ _tag: "Approve", input })
+export const approveWith = (input: Schema.Json): Decision => ({ _tag: "Approve", input })
 
 /**
  * The call does not run; the model is told why.

@@ -31,14 +31,16 @@ export interface Ended {
 }
 
 /**
- * The model gave its answer, or a stop said that it is enough, or, with `direct`, results of tools are the answer.
+ * The model gave its answer, or a stop said that it is enough, or, with `direct`, results of tools are the answer. `value`
+ * is the answer of an agent that says which form it has.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Completed extends Ended {
+export interface Completed<A = unknown> extends Ended {
   readonly _tag: "Completed"
   readonly direct?: true
+  readonly value?: A
 }
 
 /**
@@ -53,14 +55,15 @@ export interface LimitReached extends Ended {
 }
 
 /**
- * The model broke off: a content filter, the limit of its output, an error of its own. Calls of that turn did not run.
+ * The model broke off: a content filter, the limit of its output, an error of its own. Calls of that turn did not run. Or
+ * its answer did not have the form that was asked for, however often it was sent back (`invalid-output`).
  *
  * @category models
  * @since 0.1.0
  */
 export interface Refused extends Ended {
   readonly _tag: "Refused"
-  readonly reason: Response.FinishReason
+  readonly reason: Response.FinishReason | "invalid-output"
 }
 
 /**
@@ -93,7 +96,7 @@ export interface Paused extends Ended {
  * @category models
  * @since 0.1.0
  */
-export type Result = Completed | Paused | LimitReached | Refused | Cancelled
+export type Result<A = unknown> = Completed<A> | Paused | LimitReached | Refused | Cancelled
 
 /**
  * The model could not be asked. `partial` is what the run had until then.

@@ -39,6 +39,8 @@ export {
   idempotent,
   isReturnDirect,
   isSerial,
+  maxCalls,
+  maxCallsOf,
   maxResultSize,
   maxResultSizeOf,
   meta,

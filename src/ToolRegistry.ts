@@ -78,6 +78,8 @@ export interface Registry {
   readonly meta: (name: string) => Meta | undefined
   readonly isSerial: (name: string) => boolean | undefined
   readonly isReturnDirect: (name: string) => boolean | undefined
+  /** How often it may be called in one run. */
+  readonly maxCalls: (name: string) => number | undefined
   /** Whether its calls may need somebody's yes. */
   readonly isSensitive: (name: string) => boolean | undefined
   /** What the tool itself declares. */
@@ -390,6 +392,7 @@ const build = (unsorted: ReadonlyArray<Entry>): Registry => {
     isSerial: (name) => byName.get(name)?.isSerial,
     isReturnDirect: (name) => byName.get(name)?.isReturnDirect,
     isSensitive: ofTool(Tool.isSensitive),
+    maxCalls: ofTool(Tool.maxCallsOf),
     timeout: (name) => byName.get(name)?.declared.timeout,
     effectiveTimeout: (name) => byName.get(name)?.plan?.timeout,
     retryPolicy: (name) => byName.get(name)?.declared.retry,

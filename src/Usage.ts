@@ -35,12 +35,17 @@ export type Usage = typeof Usage.Type
 
 /**
  * What a run spent, in all and by model. A model is there under the name that its provider gave it; what models without a
- * name spent is in the sum alone. `costUsd` is there where the price of all of it is known.
+ * name spent is in the sum alone. `costUsd` is there where the price of all of it is known; `byAgent` where agents were tools
+ * of the run.
  *
  * @category models
  * @since 0.1.0
  */
-export const Total = Schema.Struct({ ...Usage.fields, byModel: Schema.Record(Schema.String, Usage) })
+export const Total = Schema.Struct({
+  ...Usage.fields,
+  byModel: Schema.Record(Schema.String, Usage),
+  byAgent: Schema.optionalKey(Schema.Record(Schema.String, Usage))
+})
 
 /**
  * @category models

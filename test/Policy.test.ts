@@ -42,7 +42,8 @@ describe("paths: work may be read, but not its secrets; a draft is asked for", (
       Policy.deny("file-read", "**/.env"),
       Policy.deny("file-read", "caf\u00e9/**"),
       Policy.ask("file-read", "drafts/*.md"),
-      Policy.allow("file-read", "/usr/share/{doc,man}/**")
+      Policy.allow("file-read", "/usr/share/{doc,man}/**"),
+      Policy.allow("file-read", "/usr/caf\u00e9/*")
     ]
   })
   table(policy, "file-read", [
@@ -87,6 +88,9 @@ describe("paths: work may be read, but not its secrets; a draft is asked for", (
     ["drafts/b/a.md", "allow"],
     ["/usr/share/doc/x", "allow"],
     ["/usr/share/info/x", "ask"],
+    ["/usr/caf\u00e9/x", "allow"],
+    ["/usr/cafe\u0301/x", "allow"],
+    ["/usr/CAF\u00c9/x", "ask"],
     ["", "deny"],
     ["src/a.ts\0.png", "deny"],
     ["~/.ssh/id_rsa", "deny"],
@@ -152,6 +156,7 @@ describe("hosts: the API and its subdomains, but not the inside", () => {
       Policy.deny("network", "admin.example.com"),
       Policy.deny("network", "127.0.0.0/8"),
       Policy.deny("network", "10.0.0.0/8"),
+      Policy.deny("network", "0.0.0.0/8"),
       Policy.deny("network", "169.254.169.254"),
       Policy.deny("network", "[::1]"),
       Policy.deny("network", "fd00::/8")
@@ -211,6 +216,8 @@ describe("hosts: the API and its subdomains, but not the inside", () => {
     ["http://[fe80::1%25eth0]/", "deny"],
     ["http://[2001:db8::1]/", "ask"],
     ["http://10.255.0.1:8080/", "deny"],
+    ["http://0/", "deny"],
+    ["http://[::7]/", "ask"],
     ["http://11.0.0.1/", "ask"],
     ["http://169.254.169.254/latest/meta-data", "deny"],
     ["http://0251.0376.0251.0376/", "deny"],
@@ -251,6 +258,9 @@ describe("commands: looking is allowed, pushing is asked for, removing is denied
       Policy.allow("command", "NODE_ENV=test npm test"),
       Policy.allow("command", "npm test"),
       Policy.ask("command", "git push"),
+      Policy.allow("command", ["say", "$HOME"]),
+      Policy.allow("command", ["say", "~"]),
+      Policy.deny("command", "docker run"),
       Policy.deny("command", "rm"),
       Policy.deny("command", ["git", "push", "--force"])
     ]
@@ -265,6 +275,17 @@ describe("commands: looking is allowed, pushing is asked for, removing is denied
     ["git push", "ask"],
     ["git -C . push", "ask"],
     ["git --no-pager -c a=b push origin", "ask"],
+    ["say $HOME", "ask"],
+    ['say "$HOME"', "ask"],
+    ["say '$HOME'", "allow"],
+    ["say ~", "ask"],
+    ["say '~'", "allow"],
+    ["docker run x", "deny"],
+    ["docker -H host --tls run x", "deny"],
+    ["docker -D -l debug run", "deny"],
+    ["docker $X run", "deny"],
+    ["docker ps run", "ask"],
+    ["docker -H", "ask"],
     ["git push --force", "deny"],
     ["git push -u --force", "deny"],
     ["git -C . push origin --force", "ask"],
@@ -444,6 +465,8 @@ describe("a call", () => {
       const sensitive = Tool.sensitive(write, true)
       assert.deepStrictEqual(yield* decide(write, "src/a"), Gate.proceed)
       assert.deepStrictEqual(yield* decide(sensitive, "out/a"), Gate.proceed)
+      const both = sensitive.pipe(Tool.subjects(() => [Subject.fileWrite("out/a"), Subject.external("x")]))
+      assert.strictEqual((yield* Effect.provide(decide(both, "a"), Logger.layer([])))._tag, "Pause")
       assert.deepStrictEqual(
         yield* Effect.provide(decide(sensitive, "src/a"), Logger.layer([])),
         Gate.pause('the tool "write" is sensitive, and no rule allows this call')

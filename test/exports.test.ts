@@ -33,7 +33,7 @@ const offers: { readonly [door: string]: ReadonlyArray<string> } = {
     "Turn",
     "Usage"
   ],
-  "./AgentLoop": ["ModelFailed", "isAgent", "make", "resume", "run", "start", "stream"],
+  "./AgentLoop": ["ModelFailed", "asTool", "isAgent", "make", "resume", "run", "start", "stream"],
   "./Budget": ["Current", "charge", "isBudget", "make", "takeCalls", "takeRequest", "within"],
   "./Context": [
     "CurrentCall",
@@ -91,6 +91,7 @@ const offers: { readonly [door: string]: ReadonlyArray<string> } = {
     "window"
   ],
   "./Pause": [
+    "Decision",
     "Pending",
     "Place",
     "Reason",
@@ -134,6 +135,8 @@ const offers: { readonly [door: string]: ReadonlyArray<string> } = {
     "isSerial",
     "isTool",
     "make",
+    "maxCalls",
+    "maxCallsOf",
     "maxResultSize",
     "maxResultSizeOf",
     "meta",
@@ -191,11 +194,13 @@ const offers: { readonly [door: string]: ReadonlyArray<string> } = {
   "./dynamic/DynamicTool": ["make"],
   "./limits": ["Limits"],
   "./limits/Limits": ["breaker", "rateLimit"],
-  "./memory": ["InMemory", "KeyValue", "Sql"],
+  "./memory": ["InMemory", "KeyValue", "KeyValuePauses", "Sql", "SqlPauses"],
   "./memory/InMemory": ["layer"],
   "./memory/KeyValue": ["layer"],
+  "./memory/KeyValuePauses": ["layer"],
   "./memory/NodeSqlite": ["layer", "make"],
   "./memory/Sql": ["layer"],
+  "./memory/SqlPauses": ["layer"],
   "./policy": ["Policy"],
   "./policy/Policy": ["Rule", "Verdict", "allow", "ask", "deny", "explain", "make"],
   "./providers": ["AiSdk", "OpenAiCompatible"],

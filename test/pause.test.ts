@@ -85,6 +85,8 @@ describe("a call of a sensitive tool", () => {
         id: "call_2",
         name: "pay",
         input: { amount: 90 },
+        agent: "bot",
+        waitsFor: "approval",
         reason: 'the tool "pay" is sensitive: a call of it needs approval',
         seal: result.pending[0]?.seal ?? ""
       }])
@@ -145,7 +147,7 @@ describe("a call of a sensitive tool", () => {
     }).pipe(provided(tools, [[call("pay", { amount: 90 })], "done"]))
   })
 
-  it.effect("does not run with an input that does not fit, or that its gate rejects", () => {
+  it.effect("cannot be approved with an input that does not fit, and does not run with one that its gate rejects", () => {
     const tools = shop()
     const gate: Gate.Gate = (asked) =>
       Effect.succeed(
@@ -154,19 +156,17 @@ describe("a call of a sensitive tool", () => {
     const careful = AgentLoop.make("careful", { gate })
     return Effect.gen(function*() {
       const paused = pausedOf(yield* AgentLoop.run(careful, { prompt: "go" }))
-      const result = yield* AgentLoop.resume(careful, paused, {
-        call_1: Pause.approveWith({ amount: "much" }),
-        call_2: Pause.approveWith({ amount: 1_000 })
-      })
+      const approved = (input: Schema.Json) => AgentLoop.resume(careful, paused, { call_1: Pause.approveWith(input) })
+      const refused = yield* Effect.flip(approved({ amount: "much" }))
+      assert.deepStrictEqual(refused._tag === "ResumeRefused" && [refused.reason, ...refused.problems], [
+        "decisions",
+        "the input of call call_1: The arguments do not fit:\n" +
+        '- amount: Expected number, got string "much"\nCorrect them and call again.'
+      ])
+      const result = yield* approved({ amount: 1_000 })
       assert.deepStrictEqual(tools.ran, [])
-      assert.deepStrictEqual(
-        result.turns[0]?.outcomes.map((outcome) => outcome._tag === "Failure" ? outcome.kind : outcome._tag),
-        [
-          "invalid-input",
-          "Rejected"
-        ]
-      )
-    }).pipe(provided(tools, [[call("pay", { amount: 1 }), call("pay", { amount: 2 })], "done"]))
+      assert.deepStrictEqual(result.turns[0]?.outcomes, [{ _tag: "Rejected", reason: "over the limit" }])
+    }).pipe(provided(tools, [[call("pay", { amount: 1 })], "done"]))
   })
 
   it.effect("SPEC-107: runs unasked where the gate allows everything", () => {
@@ -312,6 +312,49 @@ describe("a resume", () => {
   })
 })
 
+describe("a state that somebody else put together", () => {
+  it.effect("is refused where it contradicts itself", () => {
+    const tools = shop()
+    return Effect.gen(function*() {
+      const paused = pausedOf(yield* AgentLoop.run(bot, { prompt: "go" }))
+      const forged = (change: (state: any) => void) => {
+        const state = JSON.parse(JSON.stringify(paused.state))
+        change(state)
+        return Effect.map(
+          Effect.flip(AgentLoop.resume(bot, state, { call_1: Pause.approve })),
+          (error) => error._tag === "ResumeRefused" ? [error.reason, error.problems[0]] : [error._tag]
+        )
+      }
+      const results = yield* Effect.all([
+        forged((state) =>
+          state.places.push({ ...state.places[0], call: { ...state.places[0].call, input: { amount: 9 } } })
+        ),
+        forged((state) => {
+          state.pending = []
+          state.places[0].isAllowed = true
+        }),
+        forged((state) => {
+          state.id = "another"
+        }),
+        forged((state) => {
+          state.places[0].call.name = "refund"
+        }),
+        forged((state) => {
+          state.said.content = []
+        })
+      ])
+      assert.deepStrictEqual(results, [
+        ["unreadable", "two calls have one id"],
+        ["unreadable", "nothing waits"],
+        ["unreadable", "its id is not that of the run"],
+        ["unreadable", "call call_1 waits and is not there"],
+        ["unreadable", "its calls are not those that the model asked for"]
+      ])
+      assert.deepStrictEqual(tools.ran, [])
+    }).pipe(provided(tools, [[call("pay", { amount: 1 })]]))
+  })
+})
+
 describe("calls that failed because of their environment", () => {
   const patient = AgentLoop.make("patient", { onEnvironmentError: "pause" })
   const script = [[call("look", { what: "a" }), call("send", { to: "b" }), call("look", { what: "c" })], "done"]
@@ -429,6 +472,8 @@ describe("a gate", () => {
 })
 
 describe("random batches and decisions", () => {
+  const steady = AgentLoop.make("steady", { maxConsecutiveToolErrors: Infinity, maxTurns: Infinity })
+
   const small = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 }))
   const aCase = Arbitrary.schema(Schema.Struct({
     batches: Schema.Array(
@@ -459,12 +504,12 @@ describe("random batches and decisions", () => {
           )
           return Effect.gen(function*() {
             let at = 0
-            let ended = yield* AgentLoop.run(bot, { prompt: "go" })
+            let ended = yield* AgentLoop.run(steady, { prompt: "go" })
             while (ended._tag === "Paused") {
               assert.deepStrictEqual(faults(ended.messages), [])
               const before = tools.ran.length
               if (forged) {
-                const partial = yield* Effect.exit(AgentLoop.resume(bot, stored(ended), {}))
+                const partial = yield* Effect.exit(AgentLoop.resume(steady, stored(ended), {}))
                 assert.isTrue(Exit.isFailure(partial))
                 assert.strictEqual(tools.ran.length, before)
               }
@@ -480,9 +525,14 @@ describe("random batches and decisions", () => {
                     decisions[id] = Pause.approveWith({ amount: amount + 1_000 })
                     wanted.push(`pay ${amount + 1_000}`)
                     break
-                  case "bad edit":
-                    decisions[id] = Pause.approveWith({ amount: {} })
+                  case "bad edit": {
+                    const others = Object.fromEntries(ended.pending.map(({ id }) => [id, Pause.approve]))
+                    const bad = { ...others, [id]: Pause.approveWith({ amount: {} }) }
+                    assert.isTrue(Exit.isFailure(yield* Effect.exit(AgentLoop.resume(steady, stored(ended), bad))))
+                    assert.strictEqual(tools.ran.length, before)
+                    decisions[id] = Pause.reject("it cannot be paid")
                     break
+                  }
                   case "reject":
                     decisions[id] = Pause.reject("no")
                     break
@@ -491,8 +541,8 @@ describe("random batches and decisions", () => {
                 }
               }
               const state = stored(ended)
-              const next: AgentLoop.Result = yield* AgentLoop.resume(bot, state, decisions)
-              assert.isTrue(Exit.isFailure(yield* Effect.exit(AgentLoop.resume(bot, state, decisions))))
+              const next: AgentLoop.Result = yield* AgentLoop.resume(steady, state, decisions)
+              assert.isTrue(Exit.isFailure(yield* Effect.exit(AgentLoop.resume(steady, state, decisions))))
               ended = next
             }
             assert.deepStrictEqual([ended._tag, faults(ended.messages)], ["Completed", []])

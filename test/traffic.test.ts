@@ -1,9 +1,12 @@
 // A sample of the recorded traffic; `npm run suite:traffic` plays all of it.
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Replay from "../scripts/replay.ts"
+import * as Alike from "../scripts/traffic/alike.ts"
 import * as Data from "../scripts/traffic/data.ts"
 import { type Host, serve } from "../scripts/traffic/host.ts"
 import * as Play from "../scripts/traffic/play.ts"
+import * as Requests from "../scripts/traffic/requests.ts"
+import * as Sending from "../scripts/traffic/sending.ts"
 
 const loops = Replay.loops()
 const data = Data.load()
@@ -28,6 +31,20 @@ describe("recorded loops", () => {
     })
   }
   if (loops === undefined) it.skip("end as recorded (no data)", () => undefined)
+})
+
+describe("recorded requests", () => {
+  const files = (data?.files ?? []).filter((_, at) => at % (4 * every) === 0)
+  for (const recorded of files.map((file) => data!.exchange(file))) {
+    const { api, file } = recorded
+    const comparison = api === "openai-chat" ? "is sent as recorded, and keeps" : "keeps"
+    it(`${file} ${comparison} the rules of ${api}`, async () => {
+      const sent = { body: await Sending.send(host, recorded), recorded, differences: Alike.deliberate }
+      assert.isUndefined(Requests.broken(sent))
+      if (api === "openai-chat") assert.isUndefined(Requests.difference(sent))
+    })
+  }
+  if (data === undefined) it.skip("are sent as recorded (no data)", () => undefined)
 })
 
 describe("recorded loops of other APIs", () => {

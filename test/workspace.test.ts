@@ -1,8 +1,10 @@
 // The example that a newcomer runs first: its tools stay in their folder, and its mistakes are one line.
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
+import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
 import { spawn } from "node:child_process"
@@ -11,6 +13,7 @@ import type { AddressInfo } from "node:net"
 import * as Context from "toolfold/Context"
 import { ToolRegistry } from "toolfold/ToolRegistry"
 import * as Turn from "toolfold/Turn"
+import { chooseModel, namedBy } from "../examples/workspace/model.ts"
 import { Findings, folder, WorkspaceTools } from "../examples/workspace/tools.ts"
 
 /** A folder with a secret beside it, and links that lead out and round. */
@@ -137,10 +140,77 @@ describe("the workspace's tools", () => {
     ))
 })
 
+describe("the workspace's model", () => {
+  it("is what the environment names: OpenAI and its like, then Anthropic, then Google, else nothing", () => {
+    const openai = "(another: OPENAI_MODEL or --model; another server: OPENAI_BASE_URL)"
+    const other = "(another: --model; another vendor: OPENAI_API_KEY)"
+    const [anthropic, google] = [{ ANTHROPIC_API_KEY: "a" }, { GOOGLE_GENERATIVE_AI_API_KEY: "g" }]
+    const cases: ReadonlyArray<
+      readonly [env: NodeJS.ProcessEnv, wanted: string | undefined, named: object | undefined]
+    > = [
+      [{}, "any", undefined],
+      [{ OPENAI_API_KEY: "", OPENAI_BASE_URL: "", ANTHROPIC_API_KEY: "" }, undefined, undefined],
+      [{ ...anthropic, ...google, OPENAI_API_KEY: "o", OPENAI_MODEL: "" }, undefined, {
+        api: "openai",
+        model: "gpt-5-mini",
+        apiKey: "o",
+        line: `model: gpt-5-mini at OpenAI ${openai}`
+      }],
+      [{ OPENAI_BASE_URL: "http://x/v1", OPENAI_MODEL: "m" }, undefined, {
+        api: "openai",
+        model: "m",
+        baseUrl: "http://x/v1",
+        line: `model: m at http://x/v1 ${openai}`
+      }],
+      [{ OPENAI_API_KEY: "o", OPENAI_MODEL: "m" }, "n", {
+        api: "openai",
+        model: "n",
+        apiKey: "o",
+        line: `model: n at OpenAI ${openai}`
+      }],
+      [{ ...anthropic, ...google, OPENAI_API_KEY: "", OPENAI_MODEL: "m" }, undefined, {
+        api: "anthropic",
+        model: "claude-haiku-4-5",
+        apiKey: "a",
+        line: `model: claude-haiku-4-5 at Anthropic ${other}`
+      }],
+      [google, "gemini-x", {
+        api: "google",
+        model: "gemini-x",
+        apiKey: "g",
+        line: `model: gemini-x at Google ${other}`
+      }]
+    ]
+    assert.deepStrictEqual(cases.map(([env, wanted]) => namedBy(env, wanted)), cases.map(([, , named]) => named))
+  })
+
+  it.effect("asks the vendor that the key is of, and never shows the key", () =>
+    Effect.gen(function*() {
+      for (
+        const [env, provider] of [
+          [{ ANTHROPIC_API_KEY: "secret" }, /api\.anthropic\.com/],
+          [{ GOOGLE_GENERATIVE_AI_API_KEY: "secret" }, /generativelanguage\.googleapis\.com/]
+        ] as const
+      ) {
+        const asked: Array<string> = []
+        const fetched = vi.spyOn(globalThis, "fetch").mockImplementation((url) => {
+          asked.push(String(url))
+          return Promise.resolve(new Response("{}", { status: 401 }))
+        })
+        const { layer, line } = yield* chooseModel(env, undefined)
+        yield* Effect.exit(LanguageModel.generateText({ prompt: "Hi" }).pipe(Effect.provide(layer)))
+        fetched.mockRestore()
+        assert.deepStrictEqual([asked.length, provider.test(asked[0] ?? ""), line.includes("secret")], [1, true, false])
+      }
+    }).pipe(Effect.provide(FetchHttpClient.layer)))
+})
+
 const start = (args: ReadonlyArray<string>, env: Record<string, string> = {}) =>
   Effect.promise(() =>
     new Promise<{ readonly code: number | null; readonly out: string; readonly err: string }>((resolve) => {
-      const { OPENAI_API_KEY: _, OPENAI_BASE_URL: __, ...rest } = process.env
+      const rest = Object.fromEntries(
+        Object.entries(process.env).filter(([name]) => !/^(OPENAI|ANTHROPIC|GOOGLE_GENERATIVE_AI)_/.test(name))
+      )
       const child = spawn(process.execPath, ["--conditions=@toolfold/source", "examples/workspace.ts", ...args], {
         env: { ...rest, ...env }
       })

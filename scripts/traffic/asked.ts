@@ -18,12 +18,13 @@ export const tools = (api: Api, request: Json) => {
     : api === "openai-chat"
     ? declared.map((tool) => object(tool.function))
     : declared.filter(({ type }) => type === undefined || type === "function" || type === "custom")
-  return all.map(({ description, input_schema, name, parameters, parametersJsonSchema }) =>
-    WireTool.dynamic(text(name), {
+  return all.map(({ description, input_schema, name, parameters, parametersJsonSchema, strict }) => {
+    const tool = WireTool.dynamic(text(name), {
       ...(typeof description === "string" ? { description } : {}),
       parameters: { ...lower(object(input_schema ?? parameters ?? parametersJsonSchema)), type: "object" }
     })
-  )
+    return typeof strict === "boolean" ? tool.annotate(WireTool.Strict, strict) : tool
+  })
 }
 
 // Gemini's own form writes types in capitals.

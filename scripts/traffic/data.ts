@@ -18,6 +18,8 @@ export const text = (u: unknown): string => typeof u === "string" ? u : ""
 export interface Exchange {
   readonly api: Api
   readonly file: string
+  /** Where the server was; empty where that is not known. */
+  readonly host: string
   readonly model: string
   readonly status: number
   readonly streamed: boolean
@@ -39,6 +41,7 @@ export interface Loop {
 interface Row {
   readonly file: string
   readonly api: Api
+  readonly host: string | null
   readonly model: string | null
   readonly status: number
   readonly stream: boolean
@@ -64,11 +67,12 @@ export const load = () => {
   const exchange = (file: string): Exchange => {
     const row = rows.get(file)
     if (row === undefined) throw new Error(`the index has no ${file}`)
-    const { api, model, status, stream } = row
+    const { api, host, model, status, stream } = row
     const { request, response } = read<Recorded>(file)
     return {
       api,
       file,
+      host: host ?? "",
       model: text(request?.body.model) || model || "recorded",
       status,
       streamed: stream,

@@ -19,12 +19,15 @@ export interface Answer {
   readonly text: string
 }
 
+export type Chat = Pick<OpenAiCompatible.Options, "body" | "rulesOf">
+
 export interface Host {
   /** What it is to say next, and from now on. */
   readonly say: (answers: ReadonlyArray<Answer>) => void
   /** The bodies that it was sent since. */
   readonly sent: ReadonlyArray<Json>
-  readonly model: (api: Api, name: string) => Layer.Layer<LanguageModel.LanguageModel>
+  /** A model of it; `chat` is what our own client is told beside. */
+  readonly model: (api: Api, name: string, chat?: Chat) => Layer.Layer<LanguageModel.LanguageModel>
   readonly close: () => void
 }
 
@@ -72,7 +75,7 @@ export const serve = async (): Promise<Host> => {
       sent.length = 0
     },
     sent,
-    model: (api, name) => {
+    model: (api, name, chat = {}) => {
       switch (api) {
         case "anthropic":
           return AiSdk.layer(anthropic(name))
@@ -84,7 +87,9 @@ export const serve = async (): Promise<Host> => {
             call: { providerOptions: { openai: { store: false, include: ["reasoning.encrypted_content"] } } }
           })
         case "openai-chat":
-          return OpenAiCompatible.layer({ model: name, baseUrl: baseURL }).pipe(Layer.provide(FetchHttpClient.layer))
+          return OpenAiCompatible.layer({ model: name, baseUrl: baseURL, ...chat }).pipe(
+            Layer.provide(FetchHttpClient.layer)
+          )
       }
     },
     close: () => {

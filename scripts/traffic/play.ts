@@ -13,6 +13,7 @@ import * as Asked from "./asked.ts"
 import { type Api, canonical, type Exchange, type Json, object, text } from "./data.ts"
 import { type Answer, answer, type Host } from "./host.ts"
 import { said, tokens } from "./said.ts"
+import * as Sending from "./sending.ts"
 
 const shown = (u: unknown): string => JSON.stringify(u)?.slice(0, 200) ?? String(u)
 
@@ -138,7 +139,7 @@ export const loop = (host: Host, name: string, records: ReadonlyArray<Exchange>)
   host.say(records.map(answer))
   // A loop that hands over to another agent goes on with that agent's tools.
   const offered = records.flatMap((record) => Asked.tools(api, record.request)).toReversed()
-  const tools = [...new Map(offered.map((tool) => [tool.name, tool])).values()]
+  const tools = [...new Map(offered.map((tool) => [tool.name, tool])).values()].toReversed()
   const given = records.slice(1).flatMap((record) => newResults(api, record, records))
   const queues = Map.groupBy(given, ({ key }) => key)
   const kit = Toolkit.make(...tools)
@@ -150,17 +151,33 @@ export const loop = (host: Host, name: string, records: ReadonlyArray<Exchange>)
         return queue === undefined || queue.length === 0 ? `nothing recorded for ${tool.name}` : queue.shift()?.value
       })
   ]))
-  const agent = AgentLoop.make(name, { maxTurns: records.length, maxRepeats: Infinity, concurrency: "sequential" })
+  const agent = AgentLoop.make(name, {
+    maxTurns: records.length,
+    maxRepeats: Infinity,
+    concurrency: "sequential",
+    prepare: ({ turn }) => Effect.succeed(preparedFor(api, records[turn]?.request ?? {}))
+  })
   const messages = Asked.transcript(api, request)
   return Effect.runPromise(
     AgentLoop.run(agent, streamed ? { messages, onText: () => undefined } : { messages }).pipe(
       Effect.map((result) => difference(result, records, host)),
       Effect.provide(ToolRegistry.fromToolkit(kit)),
       Effect.provide(kit.toLayer(handlers)),
-      Effect.provide(host.model(api, model)),
+      Effect.provide(host.model(api, model, Sending.chatOf(first))),
       Effect.catchCause((cause) => Effect.succeed(String(cause).slice(0, 300)))
     )
   )
+}
+
+/** Each turn is offered what it was offered in the recording, and asked in the same way. */
+const preparedFor = (api: Api, request: Json): AgentLoop.Override => {
+  const { effort, ...settings } = api === "openai-chat" ? Sending.settingsOf(request) : {}
+  return {
+    tools: { names: Asked.tools(api, request).map(({ name }) => name) },
+    toolChoice: Sending.choiceOf(api, request),
+    settings,
+    reasoningEffort: effort
+  }
 }
 
 /** The results that a request is the first to give back. */

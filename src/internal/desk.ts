@@ -20,6 +20,7 @@ import { type Registry, ToolRegistry } from "../ToolRegistry.ts"
 import type * as Usage from "../Usage.ts"
 import * as Observe from "./observe.ts"
 import * as Pausing from "./pausing.ts"
+import * as Probe from "./probe.ts"
 import * as Resilience from "./resilience.ts"
 import type * as Run from "./run.ts"
 import * as Transcript from "./transcript.ts"
@@ -35,6 +36,7 @@ export interface Desk {
   readonly watch: Observe.Watch | undefined
   readonly budget: Budget.Budget | undefined
   readonly pricing: Pricing.Pricing
+  readonly probe: Probe.Probe | undefined
 }
 
 /** Opens the desk of a run. */
@@ -50,7 +52,8 @@ export const open = (
       registry: offered,
       watch,
       budget: Services.get(context, Budget.Current),
-      pricing: Services.get(context, Pricing.Pricing)
+      pricing: Services.get(context, Pricing.Pricing),
+      probe: Services.get(context, Probe.Probe)
     }))
   })
 
@@ -119,11 +122,19 @@ export const ask = (
   run: Run.Run
 ): Effect.Effect<Provider.Reply, AiError.AiError | Unprepared> => {
   if (agent.prepare !== undefined) return prepared(desk, agent, agent.prepare, run)
-  const { offered: { table }, watch } = desk
+  const { offered: { table } } = desk
   const turn = run.turns.length
   const toolChoice = choice(turn > 0 ? "auto" : agent.toolChoice)
-  const request = { messages: run.messages, table, toolChoice, settings: agent.settings }
-  return watch === undefined ? desk.ask(request) : Observe.asking(desk.ask, request, watch, turn)
+  const request = { messages: run.messages, table, toolChoice, settings: agent.settings, format: agent.output?.format }
+  return asked(desk, run, request, desk.ask)
+}
+
+const asked = ({ probe, watch }: Desk, run: Run.Run, request: Provider.Request, ask: Provider.Ask) => {
+  const turn = run.turns.length
+  const reply = watch === undefined ? ask(request) : Observe.asking(ask, request, watch, turn)
+  return probe === undefined
+    ? reply
+    : probe.request({ agent: run.agent, runId: run.id, turn, request, isStreamed: watch?.deltas === true }, reply)
 }
 
 // What is offered was narrowed before.
@@ -160,10 +171,11 @@ const prepared = (
       messages: messagesOf(run, override),
       table: desk.registry.table,
       toolChoice: choice(toolChoice),
-      settings: { ...agent.settings, ...Agent.settingsOf(override) }
+      settings: { ...agent.settings, ...Agent.settingsOf(override) },
+      format: agent.output?.format
     }
     const ask = model === undefined ? desk.ask : yield* askOf(run, model)
-    return yield* desk.watch === undefined ? ask(request) : Observe.asking(ask, request, desk.watch, turn)
+    return yield* asked(desk, run, request, ask)
   })
   return Effect.catchIf(
     once(false),
@@ -215,6 +227,8 @@ export const reopen = Effect.fnUntraced(function*(
   const registry = yield* offeredTo(agent, yield* ToolRegistry)
   const classes = [...registry.slots, ...slots]
   const { context, state } = yield* Pausing.decode(agent.name, paused, decisions, registry, classes)
+  const { batch, run } = yield* Pausing.restore(state, context, classes)
+  yield* Pausing.checkEdits(batch, registry, decisions)
   const store = yield* PauseStore.PauseStore
   const isFirst = yield* Effect.catch(
     store.claim(state.id),
@@ -223,7 +237,6 @@ export const reopen = Effect.fnUntraced(function*(
   if (!isFirst) {
     return yield* Effect.fail(new Pause.ResumeRefused({ reason: "used", problems: ["it was resumed before"] }))
   }
-  const { batch, run } = Pausing.restore(state, context, classes)
   run.batch = batch
   yield* Pausing.apply(agent, run, batch, registry, decisions)
   return run

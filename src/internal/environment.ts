@@ -38,7 +38,8 @@ const ofTheFiber = new Set([
   "effect/Tracer/ParentSpan",
   "effect/workflow/Activity/CurrentAttempt",
   "toolfold/Budget/Current",
-  "toolfold/Context/CurrentCall"
+  "toolfold/Context/CurrentCall",
+  "toolfold/Probe"
 ])
 
 /** From a running fiber's context to the one its handlers run in; merged once for each. */

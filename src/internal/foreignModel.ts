@@ -5,7 +5,7 @@ import * as AiError from "effect/ai/AiError"
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
-import type * as WireTool from "effect/ai/Tool"
+import * as WireTool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
@@ -14,8 +14,9 @@ import type * as Tool from "../Tool.ts"
 import type { Ask, Delta, Reply, Request } from "./ask.ts"
 
 /**
- * Asks it as anybody does. It has settings of its own, and what it was asked for is warned of. Where JSON is asked for
- * without the Schema that it is made of, it is asked for text.
+ * Asks it as anybody does. It has settings of its own, and what it was asked for is warned of. JSON is asked for as an
+ * object where there are no tools, and as the arguments of one more tool where there are; and as text where its Schema is
+ * not known.
  */
 export const throughPublic = (model: LanguageModel.LanguageModel): Ask => (request, sink) => {
   const options = {
@@ -24,19 +25,19 @@ export const throughPublic = (model: LanguageModel.LanguageModel): Ask => (reque
     toolChoice: request.toolChoice,
     disableToolCallResolution: true,
     toolCallValidation: "deferred",
-    toolkit: toolkitOf(request.table)
+    toolkit: toolkitOf(request)
   } as const
   const warnings = warningsOf(request)
   const { format } = request
-  if (format?.source !== undefined) {
+  if (format?.source !== undefined && request.table.tools.length === 0) {
     const schema = format.source as Schema.Codec<unknown, Record<string, unknown>> // of an object; what it needs is there where it was asked for
     return Effect.flatMap(
       model.generateObject({ ...options, schema, objectName: format.name }),
-      ({ content }) => toReply(content, warnings)
+      ({ content }) => toReply(content, request, warnings)
     )
   }
   if (sink === undefined) {
-    return Effect.flatMap(model.generateText(options), ({ content }) => toReply(content, warnings))
+    return Effect.flatMap(model.generateText(options), ({ content }) => toReply(content, request, warnings))
   }
   const parts: Array<Response.AnyPart> = []
   return Effect.flatMap(
@@ -49,7 +50,7 @@ export const throughPublic = (model: LanguageModel.LanguageModel): Ask => (reque
       }
       return deltas.length === 0 ? Effect.void : sink(deltas)
     }),
-    () => toReply(parts, warnings)
+    () => toReply(parts, request, warnings)
   )
 }
 
@@ -73,6 +74,7 @@ export const unknownUsage: Reply["usage"] = {
 
 const toReply = (
   parts: ReadonlyArray<Response.AnyPart>,
+  request: Request,
   warnings: Reply["warnings"]
 ): Effect.Effect<Reply, AiError.AiError> => {
   let finish: Reply["finish"] = "unknown"
@@ -84,13 +86,8 @@ const toReply = (
     else if (part.type === "error") return Effect.fail(toAiError(part.error))
   }
   const [message] = Prompt.fromResponseParts(parts).content
-  return Effect.succeed({
-    content: message?.role === "assistant" ? message.content : [],
-    finish,
-    usage,
-    model,
-    warnings
-  })
+  const content = message?.role === "assistant" ? message.content : []
+  return Effect.succeed({ ...answered(content, finish, request), usage, model, warnings })
 }
 
 const toAiError = (error: unknown): AiError.AiError =>
@@ -110,18 +107,54 @@ type Opaque = WireTool.Tool<string, {
   readonly failureMode: "return"
 }>
 
-const toolkits = new WeakMap<Tool.Table, Toolkit.WithHandler<Record<string, Opaque>>>()
+const toolkits = new WeakMap<object, Toolkit.WithHandler<Record<string, Opaque>>>()
 
 // Calls are not resolved there, so the toolkit says which tools there are and answers none.
-const toolkitOf = (table: Tool.Table): Toolkit.WithHandler<Record<string, Opaque>> => {
-  const known = toolkits.get(table)
-  if (known !== undefined) return known
+const toolkitOf = ({ format, table }: Request): Toolkit.WithHandler<Record<string, Opaque>> => {
+  const source = table.tools.length === 0 ? undefined : format?.source
+  const known = toolkits.get(source ?? table)
+  if (known !== undefined && known.tools[nameOf(table)] === undefined === (source === undefined)) return known
   const tools: Record<string, Opaque> = Object.create(null)
   for (const tool of table.tools) Object.defineProperty(tools, tool.name, { value: tool, enumerable: true })
+  if (source !== undefined) {
+    const name = nameOf(table)
+    const parameters = source as Schema.Struct<Schema.Struct.Fields> // who asks for JSON asks for an object
+    const description = "Gives the final answer. Call it once, alone, when everything else is done."
+    Object.defineProperty(tools, name, { value: WireTool.make(name, { description, parameters }), enumerable: true })
+  }
   const toolkit: Toolkit.WithHandler<Record<string, Opaque>> = {
     tools,
     handle: () => Effect.die(new Error("calls are answered by the loop"))
   }
-  toolkits.set(table, toolkit)
+  toolkits.set(source ?? table, toolkit)
   return toolkit
+}
+
+/** The tool by which a model with other tools gives an answer that has a form. */
+const nameOf = ({ tools }: Tool.Table): string => {
+  let name = "final_answer"
+  while (tools.some((tool) => tool.name === name)) name += "_"
+  return name
+}
+
+/** An answer that came as a call is the text that it would have been; beside other calls it is too early. */
+const answered = (
+  content: Reply["content"],
+  finish: Reply["finish"],
+  { format, table }: Request
+): Pick<Reply, "content" | "finish"> => {
+  if (format?.source === undefined || table.tools.length === 0) return { content, finish }
+  const name = nameOf(table)
+  const isAnswer = (part: Reply["content"][number]) => part.type === "tool-call" && part.name === name
+  const others = content.filter((part) => !isAnswer(part))
+  const answer = content.find(isAnswer)
+  if (answer?.type !== "tool-call" || others.some((part) => part.type === "tool-call")) {
+    return { content: others, finish }
+  }
+  const { params } = answer
+  const text = typeof params === "string" ? params : JSON.stringify(params)
+  return {
+    content: [...others.filter(({ type }) => type !== "text"), Prompt.makePart("text", { text })],
+    finish: "stop"
+  }
 }

@@ -26,6 +26,7 @@ const Timeout = optional<Duration.Input>("Timeout")
 const RetryPolicy = optional<Retry | false>("Retry")
 const Concurrency = optional<number>("Concurrency")
 const ConflictKey = optional<ConflictKey>("ConflictKey")
+const MaxCalls = optional<number>("MaxCalls")
 const MaxResultSize = optional<number>("MaxResultSize")
 
 /** @internal */
@@ -38,6 +39,7 @@ export const annotations = {
   concurrency: Concurrency,
   conflictKey: ConflictKey,
   returnDirect: ReturnDirect,
+  maxCalls: MaxCalls,
   maxResultSize: MaxResultSize,
   title: WireTool.Title,
   readOnly: WireTool.Readonly,
@@ -81,6 +83,8 @@ export interface Options {
   readonly retry?: Retry | false | undefined
   /** At most so many calls of this tool at a time, in all runs of a registry together. Default: no limit. */
   readonly concurrency?: number | undefined
+  /** How often it may be called in one run; a call beyond that is answered unrun and ends the run. Default: no limit. */
+  readonly maxCalls?: number | undefined
   /** A larger result is cut after so many characters, and says so. Default: no limit. */
   readonly maxResultSize?: number | undefined
   /** If every call of a batch has it and succeeds, their results are the answer. Default: false. */
@@ -245,6 +249,15 @@ export const retry: Combinator<Retry | false> = set(RetryPolicy)
 export const concurrency: Combinator<number> = set(Concurrency)
 
 /**
+ * At most so many calls of this tool in one run, those that failed too. Calls beyond it are answered unrun, in call order, and
+ * the run ends.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export const maxCalls: Combinator<number> = set(MaxCalls)
+
+/**
  * Calls whose keys are equal run in call order, one at a time; others run beside them. Keys hold for a whole registry,
  * over all attempts of a call: tools that touch one thing give one key. What is left behind after a deadline holds none.
  * A call that waits for its key keeps one of the places of the agent's `concurrency`.
@@ -344,6 +357,14 @@ export const retryOf = (self: WireTool.Any): Schedule.Schedule<unknown, unknown>
 export const concurrencyOf = (self: WireTool.Any): number | undefined => Services.get(self.annotations, Concurrency)
 
 /**
+ * How often a tool may be called in one run, where that is limited.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const maxCallsOf = (self: WireTool.Any): number | undefined => Services.get(self.annotations, MaxCalls)
+
+/**
  * What names the thing that calls of a tool must not touch at the same time.
  *
  * @category queries
@@ -368,7 +389,11 @@ export const problemsOf = (self: WireTool.Any): ReadonlyArray<string> => {
   const given = <A>(annotation: Services.Reference<A>): unknown => Services.get(self.annotations, annotation)
   const timeout = given(Timeout)
   const retry = given(RetryPolicy)
-  const counts = { concurrency: given(Concurrency), maxResultSize: given(MaxResultSize) }
+  const counts = {
+    concurrency: given(Concurrency),
+    maxCalls: given(MaxCalls),
+    maxResultSize: given(MaxResultSize)
+  }
   const key = given(ConflictKey)
   return [
     ...(timeout === undefined ? [] : Legal.durationProblem("timeout", timeout)),

@@ -7,8 +7,10 @@ import * as Schema from "effect/Schema"
 import type { Agent } from "../Agent.ts"
 import * as Context from "../Context.ts"
 import * as Pause from "../Pause.ts"
+import type { Paused } from "../Result.ts"
 import * as Tool from "../Tool.ts"
 import type { Registry } from "../ToolRegistry.ts"
+import * as Turn from "../Turn.ts"
 import * as Explain from "./explain.ts"
 import * as Gating from "./gating.ts"
 import * as Run from "./run.ts"
@@ -34,51 +36,66 @@ const digest = (text: string): string => {
   return (high >>> 0).toString(36) + (low >>> 0).toString(36)
 }
 
-/** What waits, for whoever decides. */
+/** What waits, for whoever decides: calls of this run, and those of agents within them. */
 export const pendingOf = (
+  run: Run.Run,
   registry: Registry,
+  waitsFor: Pause.State["reason"],
   waiting: ReadonlyArray<Gating.Waiting>
 ): ReadonlyArray<Pause.Pending> =>
-  waiting.map(({ place, reason }) => {
+  waiting.flatMap(({ place, reason }) => {
     const { id, input, name } = Run.callOf(place)
-    return { id, name, input: input ?? {}, reason, seal: sealOf(registry, name, input) }
+    const within = pauseWithin(place)
+    return within === undefined
+      ? [{ id, name, input: input ?? {}, agent: run.agent, waitsFor, reason, seal: sealOf(registry, name, input) }]
+      : within.pending.map((pending) => ({ ...pending, id: `${id}/${pending.id}` }))
   })
+
+/** How the agent within a call waits, if it does. */
+export const pauseWithin = ({ scope: { waiting } }: Run.Place): Paused | undefined =>
+  typeof waiting === "object" && waiting !== null && "_tag" in waiting && waiting._tag === "Paused"
+    ? waiting as Paused // `Nested` puts it there
+    : undefined
 
 /** A run that waits, as JSON. */
 export const encode = Effect.fnUntraced(function*(
-  agent: string,
   run: Run.Run,
   batch: Run.Batch,
-  registry: Registry,
   reason: Pause.State["reason"],
-  waiting: ReadonlyArray<Gating.Waiting>
+  pending: ReadonlyArray<Pause.Pending>
 ): Effect.fn.Return<Pause.Encoded> {
   const [system] = run.messages.slice(0, run.first)
   const state: Pause.State = {
     version: 1,
     id: Run.pauseId(run),
-    agent,
+    agent: run.agent,
     runId: run.id,
     reason,
-    pending: pendingOf(registry, waiting),
+    pending,
     ...(system?.role === "system" ? { instructions: system.content } : {}),
     messages: run.messages.slice(run.first),
     turns: run.turns,
     context: yield* Effect.orDie(Context.encode(run.context.ref.current)),
     spent: run.spent,
+    nested: run.nested,
     toolCalls: run.toolCalls,
+    ...(run.isOut === undefined ? {} : { isOut: run.isOut }),
     errorsInARow: run.errorsInARow,
     said: Transcript.assistant(batch.content),
     text: batch.text,
     reasoning: batch.reasoning,
     finish: batch.finish,
     usage: batch.usage,
-    places: batch.places.map((place) => ({
-      call: Run.callOf(place),
-      ...(place.outcome === undefined ? {} : { outcome: place.outcome }),
-      attempts: place.scope.attempts,
-      isAllowed: place.isAllowed
-    }))
+    places: batch.places.map((place) => {
+      const within = pauseWithin(place)
+      return {
+        call: Run.callOf(place),
+        ...(place.outcome === undefined ? {} : { outcome: place.outcome }),
+        attempts: place.scope.attempts,
+        isAllowed: place.isAllowed,
+        ...(within === undefined ? {} : { within: within.state })
+      }
+    })
   }
   return yield* Effect.orDie(encodeState(state))
 })
@@ -106,6 +123,8 @@ export const decode = Effect.fnUntraced(function*(
     decodeState(given, { errors: "all" }),
     (error) => refused("unreadable", `its state is damaged, or of another version: ${Explain.describe(error.issue)}`)
   )
+  const damage = contradictions(state)
+  if (damage.length > 0) return yield* refused("unreadable", ...damage)
   if (state.agent !== agent) {
     return yield* refused(
       "other-agent",
@@ -113,8 +132,11 @@ export const decode = Effect.fnUntraced(function*(
     )
   }
   const changed = state.pending.filter(({ id, name, seal }) => {
-    const call = state.places.find((place) => place.call.id === id)?.call
-    return call === undefined || seal !== sealOf(registry, name, call.input)
+    const own = placeOf(state, id)
+    // What waits within a call is looked at by the agent there.
+    return own === undefined || (own.within === undefined
+      ? seal !== sealOf(registry, name, own.call.input)
+      : registry.get(own.call.name) === undefined)
   })
   if (changed.length > 0) {
     return yield* refused(
@@ -132,21 +154,58 @@ export const decode = Effect.fnUntraced(function*(
   return { state, context }
 })
 
+/** The call of a batch by which a waiting call is reached: itself, or one within which an agent waits. */
+const placeOf = ({ places }: Pause.State, id: string): Pause.State["places"][number] | undefined =>
+  places.find(({ call, within }) => within === undefined && call.id === id) ??
+    places.find(({ call, within }) => within !== undefined && id.startsWith(`${call.id}/`))
+
+/** What in a state contradicts itself: it was put together by somebody else. */
+const contradictions = (state: Pause.State): ReadonlyArray<string> => {
+  const ids = state.places.map(({ call }) => call.id)
+  const said = state.said.content.flatMap((part) =>
+    part.type === "tool-call" && !part.providerExecuted ? [part.id] : []
+  )
+  const waiting = state.places.filter(({ call, isAllowed, outcome, within }) =>
+    within !== undefined || state.pending.some(({ id }) => id === call.id) || (outcome === undefined && !isAllowed)
+  )
+  return [
+    ...(new Set(ids).size === ids.length ? [] : ["two calls have one id"]),
+    ...(JSON.stringify(said) === JSON.stringify(ids) ? [] : ["its calls are not those that the model asked for"]),
+    ...(state.id === `${state.runId}-${state.turns.length}-${pausesOf(state)}`
+      ? []
+      : ["its id is not that of the run"]),
+    ...(state.pending.length > 0 ? [] : ["nothing waits"]),
+    ...state.pending.filter(({ id, name }) => {
+      const place = placeOf(state, id)
+      return place === undefined || (place.within === undefined && place.call.name !== name)
+    }).map(({ id }) => `call ${id} waits and is not there`),
+    ...waiting.filter(({ call, within }) =>
+      !state.pending.some(({ id }) => within === undefined ? id === call.id : id.startsWith(`${call.id}/`))
+    ).map(({ call }) => `call ${call.id} is open and does not wait`)
+  ]
+}
+
+const pausesOf = ({ id }: Pause.State): number => Number(id.slice(id.lastIndexOf("-") + 1))
+
 const fits = {
   approval: new Set<Pause.Decision["_tag"]>(["Approve", "Reject", "Reply"]),
   environment: new Set<Pause.Decision["_tag"]>(["Retry", "Proceed"])
 }
 
-const problemsOf = ({ pending, reason }: Pause.State, decisions: Pause.Decisions): ReadonlyArray<string> => {
+const isDecision = Schema.is(Pause.Decision)
+
+const problemsOf = ({ pending }: Pause.State, decisions: Pause.Decisions): ReadonlyArray<string> => {
+  if (typeof decisions !== "object" || decisions === null) return ["the decisions are no object"]
   const wanted = new Set(pending.map(({ id }) => id))
   const unknown = Object.keys(decisions).filter((id) => !wanted.has(id))
   return [
     ...unknown.map((id) => `no call ${JSON.stringify(id)} waits`),
-    ...pending.flatMap(({ id }) => {
+    ...pending.flatMap(({ id, waitsFor }) => {
       const decision: unknown = Object.hasOwn(decisions, id) ? decisions[id] : undefined
       if (decision === undefined) return [`call ${id} waits and has no decision`]
-      const tag = Reflect.get(Object(decision), "_tag")
-      return fits[reason].has(tag) ? [] : [`call ${id} waits for ${reason}, to which ${String(tag)} is no answer`]
+      if (!isDecision(decision)) return [`what was said of call ${id} is no decision`]
+      const tag = decision._tag
+      return fits[waitsFor].has(tag) ? [] : [`call ${id} waits for ${waitsFor}, to which ${tag} is no answer`]
     })
   ]
 }
@@ -156,16 +215,31 @@ export const restore = (
   state: Pause.State,
   context: Context.Context,
   classes: ReadonlyArray<Context.AnySlots>
+): Effect.Effect<{ readonly run: Run.Run; readonly batch: Run.Batch }, Pause.ResumeRefused> => {
+  // A write that was stored may not fit its slot any more.
+  const restored = Result.try(() => restoreNow(state, context, classes))
+  return Result.isSuccess(restored)
+    ? Effect.succeed(restored.success)
+    : refused("unreadable", `what a call wrote does not fit its slots: ${String(restored.failure)}`)
+}
+
+const restoreNow = (
+  state: Pause.State,
+  context: Context.Context,
+  classes: ReadonlyArray<Context.AnySlots>
 ): { readonly run: Run.Run; readonly batch: Run.Batch } => {
-  const run = Run.make(state.runId, state.instructions, state.messages, context)
+  const run = Run.make(state.runId, state.agent, state.instructions, state.messages, context)
   run.turns.push(...state.turns)
   run.spent.push(...state.spent)
+  run.nested.push(...state.nested)
   run.toolCalls = state.toolCalls
   run.errorsInARow = state.errorsInARow
-  run.pauses = Number(state.id.slice(state.id.lastIndexOf("-") + 1)) + 1
-  const places = state.places.map(({ attempts, call, isAllowed, outcome }, at): Run.Place => {
+  run.isOut = state.isOut
+  run.pauses = pausesOf(state) + 1
+  const places = state.places.map(({ attempts, call, isAllowed, outcome, within }, at): Run.Place => {
     run.own(call.id)
-    const scope = Context.callScope(context, `${state.runId}-${state.turns.length}-${at}`)
+    const scope = Context.callScope(context, `${state.runId}-${state.turns.length}-${at}`, undefined, run)
+    scope.waiting = within
     scope.attempts = attempts
     for (const write of outcome?._tag === "Success" ? outcome.writes : []) {
       const slots = classes.find(({ id }) => id === write.slots)
@@ -177,6 +251,23 @@ export const restore = (
   return { run, batch: { finish, usage, content: said.content, text, reasoning, places, isDirect: false } }
 }
 
+/** Refuses a decision whose input does not fit, before anything is touched: who gave it can give another. */
+export const checkEdits = Effect.fnUntraced(function*(
+  { places }: Run.Batch,
+  registry: Registry,
+  decisions: Pause.Decisions
+): Effect.fn.Return<void, Pause.ResumeRefused> {
+  const problems: Array<string> = []
+  for (const { call, scope } of places) {
+    const decision = Object.hasOwn(decisions, call.id) ? decisions[call.id] : undefined
+    if (decision?._tag !== "Approve" || !("input" in decision)) continue
+    const { id, name, repairs } = call
+    const read = yield* registry.read({ id, name, input: decision.input, repairs }, scope)
+    if (read._tag === "Misfit") problems.push(`the input of call ${id}: ${Turn.told(read.outcome)}`)
+  }
+  if (problems.length > 0) return yield* refused("decisions", ...problems)
+})
+
 /** Does what was decided, once all of it is found good. */
 export const apply = Effect.fnUntraced(function*(
   agent: Agent<unknown, unknown>,
@@ -187,6 +278,12 @@ export const apply = Effect.fnUntraced(function*(
 ): Effect.fn.Return<void> {
   for (const place of batch.places) {
     const { id } = place.call
+    if (place.scope.waiting !== undefined) {
+      const decided = Object.entries(decisions).filter(([key]) => key.startsWith(`${id}/`))
+      const within = Object.fromEntries(decided.map(([key, decision]) => [key.slice(id.length + 1), decision]))
+      place.scope.waiting = { _tag: "Resumed", state: place.scope.waiting, decisions: within }
+      continue
+    }
     const decision = Object.hasOwn(decisions, id) ? decisions[id] : undefined
     switch (decision?._tag) {
       case "Approve":
@@ -198,6 +295,8 @@ export const apply = Effect.fnUntraced(function*(
         place.outcome = Gating.outcomeOf(decision)
         break
       case "Retry":
+        // It takes the place of the call that failed.
+        run.toolCalls--
         place.outcome = undefined
         place.started = false
         break
@@ -215,6 +314,7 @@ export const shownOf = (run: Run.Run, batch: Run.Batch): Run.Run => {
     turns: run.turns.slice(),
     spent: run.spent.slice(),
     context: { ...run.context, ref: { ...run.context.ref } },
+    nested: run.nested.slice(),
     batch: undefined
   }
   const waits = batch.places.map((place) => ({ ...place, scope: Context.callScope(place.scope.context) }))

@@ -6,6 +6,7 @@
  * exit.
  */
 import * as Prompt from "effect/ai/Prompt"
+import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import * as Context from "../Context.ts"
@@ -51,9 +52,16 @@ export interface Batch {
   isDirect: boolean
 }
 
+/** What an agent within a run spent. */
+export interface Nested {
+  readonly agent: string
+  readonly spent: ReadonlyArray<Usage.Usage>
+}
+
 /** Everything that moves. */
 export interface Run {
   readonly id: string
+  readonly agent: string
   /** Where the run's own messages begin; what stands before are the instructions. */
   readonly first: number
   readonly messages: Array<Prompt.Message>
@@ -67,9 +75,17 @@ export interface Run {
   readonly models: Map<unknown, Provider.Ask>
   /** By model. */
   readonly spent: Array<Usage.Usage>
+  /** What agents within it spent, by agent and model. */
+  readonly nested: Array<Nested>
+  /** It runs within a call of another, which waits with it. */
+  isNested: boolean
+  /** Who watches, for agents within it. */
+  watch: unknown
   text: string
   toolCalls: number
   errorsInARow: number
+  /** How often its answer did not fit. */
+  misfits: number
   /** Which limit a call of it was not run for. */
   isOut: "tool-calls" | "budget" | undefined
   batch: Batch | undefined
@@ -77,6 +93,7 @@ export interface Run {
 
 export const make = (
   id: string,
+  agent: string,
   instructions: string | undefined,
   messages: ReadonlyArray<Prompt.Message>,
   context: Context.Context
@@ -92,6 +109,7 @@ export const make = (
   }
   return {
     id,
+    agent,
     first: system.length,
     messages: [...system, ...healed],
     own,
@@ -100,9 +118,13 @@ export const make = (
     turns: [],
     context: Ref.makeUnsafe(context),
     spent: [],
+    nested: [],
+    isNested: false,
+    watch: undefined,
     text: "",
     toolCalls: 0,
     errorsInARow: 0,
+    misfits: 0,
     isOut: undefined,
     batch: undefined
   }
@@ -124,7 +146,12 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
     const id = run.own(part.id)
     if (part.providerExecuted) return part
     const call = Turn.call({ id, name: part.name, params: part.params }, reply.finish === "length" ? cutOff : undefined)
-    const scope = Context.callScope(Ref.getUnsafe(run.context), `${run.id}-${turn}-${places?.length ?? 0}`)
+    const scope = Context.callScope(
+      Ref.getUnsafe(run.context),
+      `${run.id}-${turn}-${places?.length ?? 0}`,
+      undefined,
+      run
+    )
     const place: Place = { call, scope, started: false, isAllowed: false, isTold: false, outcome: undefined }
     // An array that starts with its member has no room to spare; most often there is one call.
     if (places === undefined) places = [place]
@@ -173,12 +200,15 @@ export const settle = (run: Run, batch: Batch, reason: string): Settled => {
   return { before, dropped, isAnswer }
 }
 
-const spend = ({ spent }: Run, usage: Usage.Usage): void => {
+const spend = ({ spent }: { readonly spent: Array<Usage.Usage> }, usage: Usage.Usage): void => {
   const at = spent.findIndex(({ model }) => model === usage.model)
   const before = spent[at]
   if (before === undefined) spent.push(usage)
   else spent[at] = Usage.add(before, usage)
 }
+
+/** What agents within this one spent, and they themselves. */
+export const spentBy = ({ agent, nested, spent }: Run): ReadonlyArray<Nested> => [{ agent, spent }, ...nested]
 
 const told = (place: Place | undefined, outcome: Turn.Outcome): Prompt.ToolResultPart => {
   const parts = outcome._tag === "Success" ? outcome.parts : undefined
@@ -211,14 +241,42 @@ const fold = (
 }
 
 /** What the run has to show: whole turns, and a cost where all of it has a price. */
-export const end = (run: Run, pricing: Pricing.Pricing): Ended => ({
-  runId: run.id,
-  text: run.text,
-  messages: run.messages.slice(run.first),
-  turns: run.turns.slice(),
-  usage: Usage.total(run.spent, (model, usage) => Pricing.costOf(pricing, model, usage)),
-  context: Ref.getUnsafe(run.context)
-})
+export const ended = (run: Run): Effect.Effect<Ended> => Effect.map(Pricing.Pricing, (pricing) => end(run, pricing))
+
+const end = (run: Run, pricing: Pricing.Pricing): Ended => {
+  const costOf = (model: string, usage: Usage.Usage) => Pricing.costOf(pricing, model, usage)
+  return {
+    runId: run.id,
+    text: run.text,
+    messages: run.messages.slice(run.first),
+    turns: run.turns.slice(),
+    usage: usageOf(run, costOf),
+    context: Ref.getUnsafe(run.context)
+  }
+}
+
+const usageOf = (run: Run, costOf: (model: string, usage: Usage.Usage) => number | undefined): Usage.Total => {
+  if (run.nested.length === 0) return Usage.total(run.spent, costOf)
+  const all = { spent: run.spent.slice() }
+  const byAgent = new Map([[run.agent, { spent: run.spent.slice() }]])
+  for (const { agent, spent } of run.nested) {
+    const its = byAgent.get(agent) ?? { spent: [] }
+    byAgent.set(agent, its)
+    for (const usage of spent) [all, its].forEach((sum) => spend(sum, usage))
+  }
+  const totals = Array.from(byAgent, ([agent, { spent }]) => {
+    const { byModel: _, ...total } = Usage.total(spent, costOf)
+    return [agent, total] as const
+  })
+  return { ...Usage.total(all.spent, costOf), byAgent: Object.fromEntries(totals) }
+}
+
+/** Forgets what was spent, for whoever has counted it. */
+export const forget = (run: Run): Effect.Effect<void> =>
+  Effect.sync(() => {
+    run.spent.length = 0
+    run.nested.length = 0
+  })
 
 /** What names the pause that a run is about to make. */
 export const pauseId = ({ id, pauses, turns }: Run): string => `${id}-${turns.length}-${pauses}`

@@ -18,6 +18,7 @@ import * as KeyValueStore from "effect/persistence/KeyValueStore"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import * as Memory from "../Memory.ts"
+import * as Key from "./internal/key.ts"
 
 /**
  * A memory over the `KeyValueStore` that it is provided with; effect has one over files, among others. One layer at a
@@ -112,13 +113,9 @@ const KeptHead = Schema.Struct({
 
 const KeptFact = Schema.Struct({ version: Schema.Literal(1), key: Schema.String, value: Schema.String })
 
-// Files may be named without a difference between capitals and small letters, so capitals are spelled out.
-const spelled = (name: string): string =>
-  name.replace(/[^a-z0-9_-]/gu, (character) => `~${character.codePointAt(0)?.toString(16)}~`)
-
-const turnKey = (thread: string, turn: number): string => `thread.${spelled(thread)}.${turn}`
-const headKey = (thread: string): string => `thread.${spelled(thread)}.head`
-const factKey = (owner: string, key: string): string => `fact.${spelled(owner)}.${spelled(key)}`
+const turnKey = (thread: string, turn: number): string => `thread.${Key.spelled(thread)}.${turn}`
+const headKey = (thread: string): string => `thread.${Key.spelled(thread)}.head`
+const factKey = (owner: string, key: string): string => `fact.${Key.spelled(owner)}.${Key.spelled(key)}`
 
 const unreadable = (subject: string, problem: string): Memory.MemoryFailed =>
   new Memory.MemoryFailed({ reason: "unreadable", subject, problem })

@@ -9,10 +9,11 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Migrator from "effect/sql/Migrator"
+import type * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
 import type * as SqlError from "effect/sql/SqlError"
 import * as Memory from "../Memory.ts"
+import * as Database from "./internal/database.ts"
 
 /**
  * A memory in the database of the `SqlClient` that it is provided with: `toolfold/memory/NodeSqlite` for SQLite, the
@@ -41,37 +42,19 @@ export const layer: Layer.Layer<
   SqlClient.SqlClient
 > = Layer.effect(
   Memory.Memory,
-  Effect.gen(function*() {
-    const sql = (yield* SqlClient.SqlClient).withoutTransforms()
-    const dialect = dialects(sql)
-    if (dialect === undefined) {
-      throw new Error(
-        "toolfold/memory/Sql: the database must be SQLite or PostgreSQL; provide a SqlClient of one of them"
-      )
-    }
-    yield* Migrator.make({})({ loader: Migrator.fromRecord(migrations), table: "toolfold_migrations" }).pipe(
-      Effect.provideService(SqlClient.BeginTransaction, dialect.begin)
+  Effect.suspend(() =>
+    Effect.map(
+      Database.open("toolfold/memory/Sql", "toolfold_migrations", migrations),
+      (database) => Memory.make(store(database))
     )
-    return Memory.make(store(sql, dialect))
-  })
+  )
 )
 
-/** What the two databases do not have in common. */
-interface Dialect {
-  /** How a change begins: SQLite as a writer, PostgreSQL so that it sees what was done while it waited. */
-  readonly begin: string
-  /** Holds a thread, whether it is there or not, until the change ends. In SQLite whoever writes holds everything. */
-  readonly hold: (thread: string) => Effect.Effect<unknown, SqlError.SqlError>
-}
-
-const dialects = (sql: SqlClient.SqlClient): Dialect | undefined =>
+/** Holds a thread, whether it is there or not, until the change ends. In SQLite whoever writes holds everything. */
+const holding = (sql: SqlClient.SqlClient): (thread: string) => Effect.Effect<unknown, SqlError.SqlError> =>
   sql.onDialectOrElse({
-    sqlite: (): Dialect => ({ begin: "BEGIN IMMEDIATE", hold: () => Effect.void }),
-    pg: (): Dialect => ({
-      begin: "BEGIN ISOLATION LEVEL READ COMMITTED",
-      hold: (thread) => sql`SELECT pg_advisory_xact_lock(hashtextextended(${`toolfold ${thread}`}, 0))`
-    }),
-    orElse: () => undefined
+    pg: () => (thread: string) => sql`SELECT pg_advisory_xact_lock(hashtextextended(${`toolfold ${thread}`}, 0))`,
+    orElse: () => () => Effect.void
   })
 
 const migrations = {
@@ -123,7 +106,7 @@ const headOf = ({ forked, last, parent, turns, updated, version }: Row): Memory.
   ...(parent === null || forked === null ? {} : { parent: { thread: parent, turns: forked } })
 })
 
-const store = (sql: SqlClient.SqlClient, { begin, hold }: Dialect): Memory.Store => ({
+const store = ({ begin, sql }: Database.Database, hold = holding(sql)): Memory.Store => ({
   change: (threads, change) =>
     // Always in one order, so that two changes of two threads do not wait for each other.
     Effect.andThen(Effect.forEach(threads.toSorted(), hold, { discard: true }), change).pipe(

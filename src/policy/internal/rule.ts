@@ -199,7 +199,7 @@ const judged = Effect.fnUntraced(function*(
       rules.filter((_, at) => matches[at]?.[thing] === match)
         .map(({ index, rule }) => ({ verdict: rule.verdict, rule, index }))
     const [sure = nothing, ...more] = said("yes")
-    return strictest(sure, [...more, ...said("maybe").filter(({ verdict }) => verdict !== "allow")])
+    return strictest(sure, [...more, ...said("maybe")])
   })
   const decisive = strictest(first ?? nothing, others)
   return { subject, ...decisive, judgedAs: things.shown, problem: undefined }

@@ -1,0 +1,154 @@
+/**
+ * How are the calls of a batch answered? Gated first, all of them; then run, so many at a time; and where something waits the
+ * run ends as paused.
+ */
+import type * as Services from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import type { Agent } from "../Agent.ts"
+import * as Budget from "../Budget.ts"
+import * as PauseStore from "../PauseStore.ts"
+import type * as Ending from "../Result.ts"
+import * as Tool from "../Tool.ts"
+import type { Registry } from "../ToolRegistry.ts"
+import type * as Turn from "../Turn.ts"
+import type * as Desk from "./desk.ts"
+import * as Gating from "./gating.ts"
+import * as Log from "./log.ts"
+import * as Observe from "./observe.ts"
+import * as Pausing from "./pausing.ts"
+import type * as Probe from "./probe.ts"
+import * as Run from "./run.ts"
+import * as SideBySide from "./sideBySide.ts"
+
+/** Answers what may run of a batch, once all of it is gated. Gives the end of the run where something waits. */
+export const answer = (
+  agent: Agent<unknown, unknown>,
+  run: Run.Run,
+  batch: Run.Batch,
+  desk: Desk.Desk
+): Effect.Effect<Ending.Paused | undefined> =>
+  Gating.isNeeded(agent, batch, desk.registry)
+    ? Effect.flatMap(Gating.gate(agent, run, batch, desk.registry), (waiting) =>
+      waiting.length > 0 ? paused(run, batch, desk, "approval", waiting) : answerOpen(agent, run, batch, desk))
+    : answerOpen(agent, run, batch, desk)
+
+const answerOpen = (
+  agent: Agent<unknown, unknown>,
+  run: Run.Run,
+  batch: Run.Batch,
+  desk: Desk.Desk
+): Effect.Effect<Ending.Paused | undefined> =>
+  Effect.flatMap(runOpen(agent, run, batch, desk), () => {
+    const failed = agent.onEnvironmentError === "pause" ? Gating.failed(batch) : []
+    const within = Gating.waitingWithin(batch)
+    return failed.length + within.length > 0
+      ? paused(run, batch, desk, within.length > 0 ? "approval" : "environment", [...within, ...failed])
+      : Effect.succeed(undefined)
+  })
+
+const paused = Effect.fnUntraced(function*(
+  run: Run.Run,
+  batch: Run.Batch,
+  { registry }: Desk.Desk,
+  reason: Ending.Paused["reason"],
+  waiting: ReadonlyArray<Gating.Waiting>
+): Effect.fn.Return<Ending.Paused> {
+  const pending = Pausing.pendingOf(run, registry, reason, waiting)
+  const state = yield* Pausing.encode(run, batch, reason, pending)
+  run.batch = undefined
+  if (!run.isNested) {
+    const store = yield* PauseStore.PauseStore
+    yield* Effect.catch(
+      store.put({ id: Run.pauseId(run), agent: run.agent, runId: run.id, reason, pending }, state),
+      // Whoever ran it has the state all the same.
+      (error) => Log.safely(Effect.logWarning("a pause was not kept", error))
+    )
+  }
+  return { _tag: "Paused", reason, pending, state, ...(yield* Run.ended(Pausing.shownOf(run, batch))) }
+})
+
+const runOpen = (
+  agent: Agent<unknown, unknown>,
+  run: Run.Run,
+  batch: Run.Batch,
+  { budget, probe, registry, watch }: Desk.Desk
+): Effect.Effect<void> => {
+  batch.isDirect = batch.places.every(({ call }) => registry.isReturnDirect(call.name))
+  const open = batch.places.every(isOpen) ? batch.places : batch.places.filter(isOpen)
+  const left = Math.max(0, agent.maxToolCalls - run.toolCalls)
+  const allowed = budget === undefined ? left : Budget.takeCalls(budget, Math.min(left, open.length))
+  run.toolCalls += open.length
+  const beyond = beyondMost(run, open, registry)
+  if (allowed < open.length) run.isOut = left < open.length ? "tool-calls" : "budget"
+  if (beyond.length > 0) run.isOut = "tool-calls"
+  const begin = (place: Run.Place, at: number, running: Services.Context<never>): Fiber.Fiber<Turn.Outcome> => {
+    place.started = true
+    return at < allowed && !beyond.includes(place)
+      ? registry.begin(place.call, place.scope, running)
+      : Effect.runFork(Effect.succeed(tooMany))
+  }
+  // Who is watched or measured has a fiber around that of its call.
+  const around = (place: Run.Place, at: number, running: Services.Context<never>): Fiber.Fiber<Turn.Outcome> => {
+    const answered = watch === undefined
+      ? SideBySide.one((running) => begin(place, at, running))
+      : Observe.answering((running) => begin(place, at, running), place, watch, run)
+    return Effect.runForkWith(running)(
+      probe === undefined ? answered : probe.call(aboutOf(run, place, registry), answered)
+    )
+  }
+  return SideBySide.run(
+    open,
+    atATime(agent, open, registry),
+    watch === undefined && probe === undefined ? begin : around,
+    (place, outcome) => {
+      place.outcome = outcome
+    }
+  )
+}
+
+const aboutOf = ({ agent, id, turns }: Run.Run, { call }: Run.Place, registry: Registry): Probe.AboutCall => {
+  const tool = registry.get(call.name)
+  return {
+    agent,
+    runId: id,
+    turn: turns.length,
+    call,
+    description: tool === undefined ? undefined : Tool.schema(tool).description
+  }
+}
+
+/** The calls of a batch that are more than their tools may be called. */
+const beyondMost = (
+  { turns }: Run.Run,
+  open: ReadonlyArray<Run.Place>,
+  registry: Registry
+): ReadonlyArray<Run.Place> => {
+  const limited = open.filter(({ call }) => registry.maxCalls(call.name) !== undefined)
+  const before = (name: string) =>
+    turns.reduce((sum, { calls }) => sum + calls.filter((call) => call.name === name).length, 0)
+  return limited.filter(({ call: { name } }, at) =>
+    before(name) + limited.slice(0, at).filter(({ call }) => call.name === name).length >=
+      (registry.maxCalls(name) ?? Infinity)
+  )
+}
+
+const isOpen = ({ outcome }: Run.Place): boolean => outcome === undefined
+
+const atATime = (
+  { concurrency }: Agent<unknown, unknown>,
+  places: ReadonlyArray<Run.Place>,
+  registry: Registry
+): number =>
+  concurrency === "sequential" || places.some(({ call }) => registry.isSerial(call.name))
+    ? 1
+    : concurrency === "unbounded"
+    ? Infinity
+    : concurrency
+
+const tooMany: Turn.Outcome = {
+  _tag: "Failure",
+  kind: "limit",
+  class: "policy",
+  message: "Not run: the tool calls that the run may make are used up."
+}

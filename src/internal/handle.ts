@@ -1,0 +1,60 @@
+/**
+ * How is a run held that goes on by itself? By a handle that waits for its end, cancels it, and shows what it has.
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import type * as Scope from "effect/Scope"
+import type * as Ending from "../Result.ts"
+import * as Log from "./log.ts"
+import * as Run from "./run.ts"
+
+/**
+ * A run that goes on by itself, in the scope that it was started in.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Handle<out E, out A = unknown> {
+  /** How the run ends; `Cancelled` if it was cancelled. */
+  readonly await: Effect.Effect<Ending.Result<A>, Ending.ModelFailed | E>
+  /** Ends the run and gives what it had: a valid transcript, and the results and writes of the calls that finished. */
+  readonly cancel: Effect.Effect<Ending.Result<A>, Ending.ModelFailed | E>
+  /** What the run has so far, in whole turns. */
+  readonly partial: Effect.Effect<Ending.Ended>
+}
+
+/** Starts what runs, in the scope around, and gives a handle on it. */
+export const make = <A, E, R>(
+  run: Run.Run,
+  running: Effect.Effect<Ending.Result<A>, Ending.ModelFailed | E, R>
+): Effect.Effect<Handle<E, A>, never, R | Scope.Scope> =>
+  Effect.gen(function*() {
+    let cancelled = false
+    const fiber = yield* Effect.forkScoped(running)
+    const cancelling = Effect.sync(() => {
+      cancelled = true
+    })
+    yield* Effect.addFinalizer(() => cancelling)
+    const last = Effect.flatMap(Fiber.await(fiber), (exit): Effect.Effect<Ending.Result<A>, Ending.ModelFailed | E> =>
+      cancelled && Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
+        ? Effect.andThen(reportOthers(exit.cause), cancelledAs(run))
+        : exit)
+    return {
+      await: last,
+      cancel: Effect.andThen(Effect.andThen(cancelling, Fiber.interrupt(fiber)), last),
+      partial: Effect.suspend(() =>
+        Run.ended(run)
+      )
+    }
+  })
+
+const cancelledAs = (run: Run.Run): Effect.Effect<Ending.Cancelled> =>
+  Effect.map(Run.ended(run), (end) => ({ _tag: "Cancelled", ...end }))
+
+// What else went wrong while a run was cancelled is no reason to lose what the run had.
+const reportOthers = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+  Cause.hasInterruptsOnly(cause)
+    ? Effect.void
+    : Log.safely(Effect.logWarning("a cancelled run failed while it was ending", cause))
