@@ -28,6 +28,7 @@ import * as Observe from "./internal/observe.ts"
 import * as Opening from "./internal/opening.ts"
 import * as Repeats from "./internal/repeats.ts"
 import * as Run from "./internal/run.ts"
+import * as Threading from "./internal/threading.ts"
 import type * as Pause from "./Pause.ts"
 import * as Ending from "./Result.ts"
 import type { ToolRegistry } from "./ToolRegistry.ts"
@@ -86,10 +87,10 @@ export type Event = Events.Event | { readonly _tag: "RunEnd"; readonly result: E
  * @category running
  * @since 0.1.0
  */
-export const run = <E, R, A, RO = never>(
+export const run = <E, R, A, RO = never, EM = never, RM = never>(
   agent: Agent<E, R, A>,
-  options: Opening.RunOptions<RO>
-): Effect.Effect<Ending.Result<A>, Ending.ModelFailed | E, R | RO | ToolRegistry> =>
+  options: Opening.RunOptions<RO, EM, RM>
+): Effect.Effect<Ending.Result<A>, Ending.ModelFailed | E | EM, R | RO | RM | ToolRegistry> =>
   withModel(
     agent,
     Effect.flatMap(Opening.prepare(agent, options), (run) => loop(agent, run, Observe.make(options), options.budget))
@@ -102,11 +103,11 @@ export const run = <E, R, A, RO = never>(
  * @category running
  * @since 0.1.0
  */
-export const stream = <E, R, A, RO = never>(
+export const stream = <E, R, A, RO = never, EM = never, RM = never>(
   agent: Agent<E, R, A>,
-  options: Opening.RunOptions<RO>
-): Stream.Stream<Event, Ending.ModelFailed | E, R | RO | ToolRegistry> =>
-  Stream.callback<Event, Ending.ModelFailed | E, R | RO | ToolRegistry>((queue) => {
+  options: Opening.RunOptions<RO, EM, RM>
+): Stream.Stream<Event, Ending.ModelFailed | E | EM, R | RO | RM | ToolRegistry> =>
+  Stream.callback<Event, Ending.ModelFailed | E | EM, R | RO | RM | ToolRegistry>((queue) => {
     const own = Observe.make(options)
     const watch: Observe.Watch = {
       deltas: true,
@@ -134,10 +135,10 @@ export const stream = <E, R, A, RO = never>(
  * @category running
  * @since 0.1.0
  */
-export const start = <E, R, A, RO = never>(
+export const start = <E, R, A, RO = never, EM = never, RM = never>(
   agent: Agent<E, R, A>,
-  options: Opening.RunOptions<RO>
-): Effect.Effect<Handle.Handle<E, A>, E, R | RO | ToolRegistry | Scope.Scope> =>
+  options: Opening.RunOptions<RO, EM, RM>
+): Effect.Effect<Handle.Handle<E | EM, A>, E | EM, R | RO | RM | ToolRegistry | Scope.Scope> =>
   Effect.flatMap(
     Opening.prepare(agent, options),
     (run) => Handle.make(run, withModel(agent, loop(agent, run, Observe.make(options), options.budget)))
@@ -182,16 +183,16 @@ export const start = <E, R, A, RO = never>(
  * @category running
  * @since 0.1.0
  */
-export const resume = <E, R, A, RO = never>(
+export const resume = <E, R, A, RO = never, EM = never, RM = never>(
   agent: Agent<E, R, A>,
   paused: Ending.Paused | Pause.Encoded,
   decisions: Pause.Decisions,
-  options: Opening.ResumeOptions<RO> = {}
-): Effect.Effect<Ending.Result<A>, Ending.ModelFailed | Pause.ResumeRefused | E, R | RO | ToolRegistry> =>
+  options: Opening.ResumeOptions<RO, EM, RM> = {}
+): Effect.Effect<Ending.Result<A>, Ending.ModelFailed | Pause.ResumeRefused | E | EM, R | RO | RM | ToolRegistry> =>
   withModel(
     agent,
     Effect.flatMap(
-      Desk.reopen(agent, isPaused(paused) ? paused.state : paused, decisions, options.slots ?? []),
+      Desk.reopen(agent, isPaused(paused) ? paused.state : paused, decisions, options),
       (run) => loop(agent, run, Observe.make(options), options.budget)
     )
   )
@@ -234,7 +235,7 @@ export const asTool = <E, R, A, const Name extends string = string, I extends Sc
   Nested.toolOf(agent, options, (prompt, place, resumed) => {
     const opened: Effect.Effect<Run.Run, E | Pause.ResumeRefused, R | ToolRegistry> = resumed === undefined
       ? Opening.prepare(agent, { prompt })
-      : Effect.tap(Desk.reopen(agent, resumed.state, resumed.decisions, []), Run.forget)
+      : Effect.tap(Desk.reopen(agent, resumed.state, resumed.decisions), Run.forget)
     const ran = Effect.flatMap(opened, (run) => {
       run.isNested = true
       const running = loop(agent, run, Nested.watch(place, agent.name))
@@ -264,13 +265,14 @@ const loop = <A>(
   budget: Opening.RunOptions["budget"] = agent.budget
 ): Effect.Effect<Ending.Result<A>, Ending.ModelFailed, LanguageModel.LanguageModel | ToolRegistry> => {
   // A value was decoded by the schema of the answer.
-  const asked = turns(agent, run, watch) as Turns<Ending.Result<A>>
+  const asked = Effect.tap(turns(agent, run, watch) as Turns<Ending.Result<A>>, () => rest(run))
   const whole = Desk.within(budget, run, Desk.scoped(agent, asked)).pipe(
     Effect.catch((error) => Effect.flatMap(Run.ended(run), (partial) => Effect.fail(failure(error, partial)))),
     Effect.onExit((exit) =>
-      Exit.isFailure(exit) && run.batch !== undefined
-        ? Effect.sync(() => run.batch && Run.settle(run, run.batch, "the run ended before it was run"))
-        : Effect.void
+      Exit.isSuccess(exit) ? Effect.void : Effect.suspend(() => {
+        if (run.batch !== undefined) Run.settle(run, run.batch, "the run ended before it was run")
+        return run.thread === undefined ? Effect.void : Threading.appendLast(run, run.thread)
+      })
     )
   )
   const timed: typeof whole = agent.runTimeout === undefined ? whole : Effect.timeoutOrElse(whole, {
@@ -310,6 +312,7 @@ const turns = Effect.fnUntraced(
       }
       const settled = Run.settle(run, batch, halt === undefined ? "it was not answered" : reasons[halt])
       if (watch !== undefined || settled.dropped.length > 0) yield* Observe.folded(run, settled, watch)
+      if (run.thread !== undefined) yield* rest(run)
       const end = decide(agent, run, batch, halt, settled.isAnswer)
       const last = end && (yield* concluded(agent, run, end, halt === undefined && batch.places.length === 0))
       if (last !== undefined) return { ...last, ...(yield* Run.ended(run)) }
@@ -317,6 +320,16 @@ const turns = Effect.fnUntraced(
     return { ...limited(run.turns.length < agent.maxTurns ? "budget" : "turns"), ...(yield* Run.ended(run)) }
   }
 )
+
+/** Lays what is new into the thread that the run rests in, if it has one. */
+const rest = (run: Run.Run): Effect.Effect<void, Desk.Unprepared> =>
+  run.thread === undefined
+    ? Effect.void
+    // What the thread needs and fails with, the options of the run said.
+    : Effect.mapError(Threading.append(run, run.thread) as Effect.Effect<void, unknown>, (error) => {
+      run.thread = undefined
+      return new Desk.Unprepared(error)
+    })
 
 /** Why the calls of a batch do not run. */
 type Halt = "refused" | "stopped"

@@ -178,6 +178,57 @@ export interface Facts {
  */
 export class Memory extends Services.Service<Memory, Service>()("toolfold/Memory") {}
 
+const ThreadTypeId = "~toolfold/Memory/ThreadRef"
+
+/**
+ * A thread of the memory around, for a run to start from and append to. `E` is how that may fail, `R` what it needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ThreadRef<out E = Change.ThreadConflict | MemoryFailed, out R = Memory> {
+  readonly [ThreadTypeId]: typeof ThreadTypeId
+  readonly id: string
+  readonly load: Effect.Effect<Thread, E, R>
+  readonly append: (expected: number, entry: Entry) => Effect.Effect<number, E, R>
+}
+
+/**
+ * The thread of this id. A run that is given it starts from its messages and what the agent remembered, and appends turn by
+ * turn, also when it is cancelled or fails.
+ *
+ * **Example** (Two runs of one conversation)
+ *
+ * ```ts run
+ * import * as Effect from "effect/Effect"
+ * import * as AgentLoop from "toolfold/AgentLoop"
+ * import * as Memory from "toolfold/Memory"
+ * import * as InMemory from "toolfold/memory/InMemory"
+ * import * as ScriptedModel from "toolfold/testing/ScriptedModel"
+ * import * as ToolRegistry from "toolfold/ToolRegistry"
+ *
+ * const bot = AgentLoop.make("bot")
+ * const memory = Memory.thread("support/42")
+ *
+ * const program = Effect.gen(function*() {
+ *   yield* AgentLoop.run(bot, { prompt: "I am Kim", memory })
+ *   return yield* AgentLoop.run(bot, { prompt: "Who am I?", memory })
+ * }).pipe(Effect.provide([InMemory.layer, ToolRegistry.layer(), ScriptedModel.layer("Hello Kim", "You are Kim")]))
+ *
+ * const result = await Effect.runPromise(program)
+ * result.messages.length // => 4
+ * ```
+ *
+ * @category threads
+ * @since 0.1.0
+ */
+export const thread = (id: string): ThreadRef => ({
+  [ThreadTypeId]: ThreadTypeId,
+  id,
+  load: Effect.flatMap(Memory, (memory) => memory.load(id)),
+  append: (expected, entry) => Effect.flatMap(Memory, (memory) => memory.append(id, expected, entry))
+})
+
 /**
  * The memory over a store.
  *

@@ -70,6 +70,14 @@ export const State = Schema.Struct({
   id: Schema.String,
   agent: Schema.String,
   runId: Schema.String,
+  thread: Schema.optionalKey(
+    Schema.Struct({
+      id: Schema.String,
+      version: Schema.Finite,
+      messages: Schema.Finite,
+      isContextThere: Schema.Boolean
+    })
+  ),
   reason: Reason,
   pending: Schema.Array(Pending),
   instructions: Schema.optionalKey(Schema.String),
@@ -191,6 +199,7 @@ export const proceed: Decision = { _tag: "Proceed" }
  *
  * - `unreadable`: the state is damaged, too large, or of a newer form
  * - `other-agent`: it is of another agent
+ * - `other-thread`: its run rests in a thread that it is not resumed in
  * - `tool-changed`: a tool is gone, or its schema or the call is not what it was
  * - `decisions`: a call that waits has no decision, a decision is of a call that does not wait, or it does not fit the reason
  * - `used`: it was resumed before
@@ -200,7 +209,7 @@ export const proceed: Decision = { _tag: "Proceed" }
  * @since 0.1.0
  */
 export class ResumeRefused extends Data.TaggedError("ResumeRefused")<{
-  readonly reason: "unreadable" | "other-agent" | "tool-changed" | "decisions" | "used" | "store"
+  readonly reason: "unreadable" | "other-agent" | "other-thread" | "tool-changed" | "decisions" | "used" | "store"
   readonly problems: ReadonlyArray<string>
 }> {
   override get message(): string {

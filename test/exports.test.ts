@@ -88,6 +88,7 @@ const offers: { readonly [door: string]: ReadonlyArray<string> } = {
     "ThreadRefused",
     "make",
     "summarize",
+    "thread",
     "window"
   ],
   "./Pause": [

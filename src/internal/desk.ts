@@ -11,7 +11,7 @@ import * as Ref from "effect/Ref"
 import type * as Scope from "effect/Scope"
 import * as Agent from "../Agent.ts"
 import * as Budget from "../Budget.ts"
-import type * as Context from "../Context.ts"
+import * as Context from "../Context.ts"
 import * as Pause from "../Pause.ts"
 import * as PauseStore from "../PauseStore.ts"
 import * as Pricing from "../Pricing.ts"
@@ -19,6 +19,7 @@ import * as Provider from "../Provider.ts"
 import { type Registry, ToolRegistry } from "../ToolRegistry.ts"
 import type * as Usage from "../Usage.ts"
 import * as Observe from "./observe.ts"
+import type * as Opening from "./opening.ts"
 import * as Pausing from "./pausing.ts"
 import * as Probe from "./probe.ts"
 import * as Resilience from "./resilience.ts"
@@ -222,12 +223,21 @@ export const reopen = Effect.fnUntraced(function*(
   agent: AnyAgent,
   paused: unknown,
   decisions: Pause.Decisions,
-  slots: ReadonlyArray<Context.AnySlots>
+  { memory, slots = [] }: Opening.ResumeOptions<unknown, unknown, unknown> = {}
 ): Effect.fn.Return<Run.Run, Pause.ResumeRefused, ToolRegistry> {
   const registry = yield* offeredTo(agent, yield* ToolRegistry)
   const classes = [...registry.slots, ...slots]
   const { context, state } = yield* Pausing.decode(agent.name, paused, decisions, registry, classes)
+  if (state.thread?.id !== memory?.id) {
+    const problem = `it rests in ${threadOf(state.thread?.id)}, and is resumed in ${threadOf(memory?.id)}`
+    return yield* Effect.fail(new Pause.ResumeRefused({ reason: "other-thread", problems: [problem] }))
+  }
   const { batch, run } = yield* Pausing.restore(state, context, classes)
+  if (memory !== undefined && state.thread !== undefined) {
+    const { isContextThere, messages, version } = state.thread
+    const there = isContextThere ? context : Context.empty
+    run.thread = { ref: memory, version, messages, turns: state.turns.length, context: there }
+  }
   yield* Pausing.checkEdits(batch, registry, decisions)
   const store = yield* PauseStore.PauseStore
   const isFirst = yield* Effect.catch(
@@ -241,3 +251,5 @@ export const reopen = Effect.fnUntraced(function*(
   yield* Pausing.apply(agent, run, batch, registry, decisions)
   return run
 })
+
+const threadOf = (id: string | undefined): string => id === undefined ? "no thread" : `the thread ${JSON.stringify(id)}`

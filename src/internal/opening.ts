@@ -6,9 +6,11 @@ import * as Effect from "effect/Effect"
 import type { Agent } from "../Agent.ts"
 import type * as Budget from "../Budget.ts"
 import * as Context from "../Context.ts"
+import type * as Memory from "../Memory.ts"
 import * as Id from "./id.ts"
 import type * as Observe from "./observe.ts"
 import * as Run from "./run.ts"
+import * as Threading from "./threading.ts"
 
 /**
  * What a run is given.
@@ -16,7 +18,7 @@ import * as Run from "./run.ts"
  * @category models
  * @since 0.1.0
  */
-export interface RunOptions<R = never> extends Observe.Observers<R> {
+export interface RunOptions<R = never, EM = never, RM = never> extends Observe.Observers<R> {
   /** What is asked: text, or messages, with images and files. */
   readonly prompt?: Prompt.RawInput | undefined
   /** The transcript that it follows on. It is healed: every call gets its one result. */
@@ -25,6 +27,8 @@ export interface RunOptions<R = never> extends Observe.Observers<R> {
   readonly context?: Context.Context | undefined
   /** What it may spend, or a budget that it shares; goes before that of the agent. */
   readonly budget?: Budget.Limits | Budget.Budget | undefined
+  /** The thread that it goes on with, and appends to turn by turn: see `Memory.thread`. */
+  readonly memory?: Memory.ThreadRef<EM, RM> | undefined
 }
 
 /**
@@ -33,25 +37,49 @@ export interface RunOptions<R = never> extends Observe.Observers<R> {
  * @category models
  * @since 0.1.0
  */
-export interface ResumeOptions<R = never> extends Observe.Observers<R> {
+export interface ResumeOptions<R = never, EM = never, RM = never> extends Observe.Observers<R> {
   readonly slots?: ReadonlyArray<Context.AnySlots> | undefined
   readonly budget?: RunOptions["budget"]
+  /** The thread that the run rests in, where it was given one. */
+  readonly memory?: Memory.ThreadRef<EM, RM> | undefined
 }
 
 /** The run of these options. */
-export const prepare = <E, R>(agent: Agent<E, R>, options: RunOptions<unknown>): Effect.Effect<Run.Run, E, R> =>
-  Effect.flatMap(
+export const prepare = <E, R, EM = never, RM = never>(
+  agent: Agent<E, R>,
+  options: RunOptions<unknown, EM, RM>
+): Effect.Effect<Run.Run, E | EM, R | RM> => {
+  const { memory } = options
+  const opened = Effect.flatMap(
     Effect.isEffect(agent.instructions) ? agent.instructions : Effect.succeed(agent.instructions),
     (instructions) =>
-      Effect.map(Id.fresh, (id) => {
-        const messages = [...messagesOf(options.messages ?? []), ...messagesOf(options.prompt ?? [])]
-        const run = Run.make(id, agent.name, instructions, messages, options.context ?? Context.empty)
-        if (run.messages.length === run.first) {
-          throw new Error(`agent ${JSON.stringify(agent.name)}: a run needs a prompt or messages that are not blank`)
-        }
-        return run
-      })
+      Effect.map(Id.fresh, (id) => (start?: Threading.Start) => open(agent.name, id, instructions, options, start))
   )
+  if (memory === undefined) return Effect.map(opened, (open) => open())
+  // What the thread needs and fails with is what it says; the registry is there wherever a run is.
+  const loaded = Threading.load(memory) as Effect.Effect<Threading.Start, EM, RM>
+  return Effect.flatMap(opened, (open) =>
+    Effect.map(loaded, (start) => {
+      const run = open(start)
+      run.thread = Threading.begin(memory, start)
+      return run
+    }))
+}
+
+const open = (
+  agent: string,
+  id: string,
+  instructions: string | undefined,
+  { context, messages = [], prompt = [] }: RunOptions<unknown, unknown, unknown>,
+  start: Threading.Start = { messages: [], context: Context.empty, version: 0 }
+): Run.Run => {
+  const asked = [...messagesOf(messages), ...messagesOf(prompt)]
+  const run = Run.make(id, agent, instructions, [...start.messages, ...asked], context ?? start.context)
+  if (run.messages.length === run.first) {
+    throw new Error(`agent ${JSON.stringify(agent)}: a run needs a prompt or messages that are not blank`)
+  }
+  return run
+}
 
 const messagesOf = (input: Prompt.RawInput | ReadonlyArray<Prompt.Message>): ReadonlyArray<Prompt.Message> =>
   Array.isArray(input) && input.every(isMessage) ? input : Prompt.make(input as Prompt.RawInput).content

@@ -14,6 +14,7 @@ import * as Turn from "../Turn.ts"
 import * as Explain from "./explain.ts"
 import * as Gating from "./gating.ts"
 import * as Run from "./run.ts"
+import type * as Threading from "./threading.ts"
 import * as Transcript from "./transcript.ts"
 
 const mostCharacters = 16_000_000
@@ -70,6 +71,7 @@ export const encode = Effect.fnUntraced(function*(
     id: Run.pauseId(run),
     agent: run.agent,
     runId: run.id,
+    ...(run.thread === undefined ? {} : { thread: restOf(run, run.thread) }),
     reason,
     pending,
     ...(system?.role === "system" ? { instructions: system.content } : {}),
@@ -98,6 +100,13 @@ export const encode = Effect.fnUntraced(function*(
     })
   }
   return yield* Effect.orDie(encodeState(state))
+})
+
+const restOf = (run: Run.Run, { context, messages, ref, version }: Threading.Place) => ({
+  id: ref.id,
+  version,
+  messages,
+  isContextThere: context === run.context.ref.current
 })
 
 const codec = Schema.toCodecJson(Pause.State)

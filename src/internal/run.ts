@@ -16,6 +16,7 @@ import type { Ended } from "../Result.ts"
 import * as Turn from "../Turn.ts"
 import * as Usage from "../Usage.ts"
 import * as Arguments from "./arguments.ts"
+import type * as Threading from "./threading.ts"
 import * as Transcript from "./transcript.ts"
 
 /** One call of a batch: what was asked, what it sees and writes, and what became of it. */
@@ -71,6 +72,8 @@ export interface Run {
   readonly own: (id: string) => string
   /** How often it has paused. */
   pauses: number
+  /** Where it rests, if anywhere. */
+  thread: Threading.Place | undefined
   /** Models of single turns. */
   readonly models: Map<unknown, Provider.Ask>
   /** By model. */
@@ -114,6 +117,7 @@ export const make = (
     messages: [...system, ...healed],
     own,
     pauses: 0,
+    thread: undefined,
     models: new Map(),
     turns: [],
     context: Ref.makeUnsafe(context),
