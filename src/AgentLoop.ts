@@ -93,7 +93,7 @@ export const run = <E, R, A, RO = never, EM = never, RM = never>(
 ): Effect.Effect<Ending.Result<A>, Ending.ModelFailed | E | EM, R | RO | RM | ToolRegistry> =>
   withModel(
     agent,
-    Effect.flatMap(Opening.prepare(agent, options), (run) => loop(agent, run, Observe.make(options), options.budget))
+    Effect.flatMap(Opening.prepare(agent, options), (run) => loop(agent, run, Observe.make(options), options))
   )
 
 /**
@@ -108,17 +108,15 @@ export const stream = <E, R, A, RO = never, EM = never, RM = never>(
   options: Opening.RunOptions<RO, EM, RM>
 ): Stream.Stream<Event, Ending.ModelFailed | E | EM, R | RO | RM | ToolRegistry> =>
   Stream.callback<Event, Ending.ModelFailed | E | EM, R | RO | RM | ToolRegistry>((queue) => {
-    const own = Observe.make(options)
-    const watch: Observe.Watch = {
+    const watch = Observe.both(Observe.make(options), {
       deltas: true,
-      emit: (events) => Effect.andThen(own?.emit(events) ?? Effect.void, Queue.offerAll(queue, events)),
+      emit: (events) => Queue.offerAll(queue, events),
       // Whoever ended the stream reads no more, so what does not fit is dropped.
-      last: (events) =>
-        Effect.andThen(own?.last(events) ?? Effect.void, Effect.sync(() => Queue.offerAllUnsafe(queue, events)))
-    }
+      last: (events) => Effect.sync(() => Queue.offerAllUnsafe(queue, events))
+    })
     return withModel(
       agent,
-      Effect.flatMap(Opening.prepare(agent, options), (run) => loop(agent, run, watch, options.budget))
+      Effect.flatMap(Opening.prepare(agent, options), (run) => loop(agent, run, watch, options))
     )
       .pipe(
         Effect.flatMap((result) => Queue.offer(queue, { _tag: "RunEnd", result })),
@@ -139,10 +137,11 @@ export const start = <E, R, A, RO = never, EM = never, RM = never>(
   agent: Agent<E, R, A>,
   options: Opening.RunOptions<RO, EM, RM>
 ): Effect.Effect<Handle.Handle<E | EM, A>, E | EM, R | RO | RM | ToolRegistry | Scope.Scope> =>
-  Effect.flatMap(
-    Opening.prepare(agent, options),
-    (run) => Handle.make(run, withModel(agent, loop(agent, run, Observe.make(options), options.budget)))
-  )
+  Effect.flatMap(Opening.prepare(agent, options), (run) =>
+    Effect.flatMap(Handle.hold, (held) => {
+      const watch = Observe.both(Observe.make(options), held.watch)
+      return Handle.make(run, held, withModel(agent, loop(agent, run, watch, options)))
+    }))
 
 /**
  * Goes on with a paused run, in this process or another, with the same agent and registry. There must be one decision for
@@ -193,7 +192,7 @@ export const resume = <E, R, A, RO = never, EM = never, RM = never>(
     agent,
     Effect.flatMap(
       Desk.reopen(agent, isPaused(paused) ? paused.state : paused, decisions, options),
-      (run) => loop(agent, run, Observe.make(options), options.budget)
+      (run) => loop(agent, run, Observe.make(options), options)
     )
   )
 
@@ -262,16 +261,19 @@ const loop = <A>(
   agent: Agent<unknown, unknown, A>,
   run: Run.Run,
   watch: Observe.Watch | undefined,
-  budget: Opening.RunOptions["budget"] = agent.budget
+  options: Pick<Opening.RunOptions<unknown>, "budget" | "onPartial"> = {}
 ): Effect.Effect<Ending.Result<A>, Ending.ModelFailed, LanguageModel.LanguageModel | ToolRegistry> => {
   // A value was decoded by the schema of the answer.
   const asked = Effect.tap(turns(agent, run, watch) as Turns<Ending.Result<A>>, () => rest(run))
-  const whole = Desk.within(budget, run, Desk.scoped(agent, asked)).pipe(
+  const whole = Desk.within(options.budget ?? agent.budget, run, Desk.scoped(agent, asked)).pipe(
     Effect.catch((error) => Effect.flatMap(Run.ended(run), (partial) => Effect.fail(failure(error, partial)))),
     Effect.onExit((exit) =>
       Exit.isSuccess(exit) ? Effect.void : Effect.suspend(() => {
         if (run.batch !== undefined) Run.settle(run, run.batch, "the run ended before it was run")
-        return run.thread === undefined ? Effect.void : Threading.appendLast(run, run.thread)
+        const kept = run.thread === undefined ? Effect.void : Threading.appendLast(run, run.thread)
+        return options.onPartial === undefined
+          ? kept
+          : Effect.andThen(kept, Effect.flatMap(Run.ended(run), (partial) => Observe.partial(options, partial)))
       })
     )
   )
@@ -300,6 +302,7 @@ const turns = Effect.fnUntraced(
     run.watch = watch
     while (run.batch !== undefined || run.turns.length < agent.maxTurns) {
       if (run.batch === undefined) {
+        Run.join(run)
         if (desk.budget !== undefined && !Budget.takeRequest(desk.budget)) break
         run.batch = Run.hear(run, yield* Desk.ask(desk, agent, run))
         if (desk.budget !== undefined) yield* Desk.charge(desk, run.batch.usage)
@@ -314,6 +317,8 @@ const turns = Effect.fnUntraced(
       if (watch !== undefined || settled.dropped.length > 0) yield* Observe.folded(run, settled, watch)
       if (run.thread !== undefined) yield* rest(run)
       const end = decide(agent, run, batch, halt, settled.isAnswer)
+      // What the user has said since is not left unanswered.
+      if (end?._tag === "Completed" && run.turns.length < agent.maxTurns && Run.join(run)) continue
       const last = end && (yield* concluded(agent, run, end, halt === undefined && batch.places.length === 0))
       if (last !== undefined) return { ...last, ...(yield* Run.ended(run)) }
     }

@@ -1,13 +1,20 @@
 /**
  * How is a run held that goes on by itself? By a handle that waits for its end, cancels it, and shows what it has.
  */
+import type * as Prompt from "effect/ai/Prompt"
+import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as PubSub from "effect/PubSub"
 import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type * as Take from "effect/Take"
+import type * as Event from "../Event.ts"
 import type * as Ending from "../Result.ts"
 import * as Log from "./log.ts"
+import type * as Observe from "./observe.ts"
 import * as Run from "./run.ts"
 
 /**
@@ -23,16 +30,44 @@ export interface Handle<out E, out A = unknown> {
   readonly cancel: Effect.Effect<Ending.Result<A>, Ending.ModelFailed | E>
   /** What the run has so far, in whole turns. */
   readonly partial: Effect.Effect<Ending.Ended>
+  /**
+   * What happens, for any number of watchers, up to the last 1,024 events before each began. The run does not wait for them.
+   */
+  readonly events: Stream.Stream<Event.Event>
+  /** Adds a message of the user, which joins at the next turn. A run that would end goes on with it; one that has ended does not. */
+  readonly tell: (message: string | Prompt.UserMessage) => Effect.Effect<void>
 }
+
+/** What a run that is held is watched by. */
+export interface Held {
+  readonly watch: Observe.Watch
+  readonly events: Stream.Stream<Event.Event>
+  readonly end: Effect.Effect<void>
+}
+
+/** A watch that many can take events from. */
+export const hold: Effect.Effect<Held> = Effect.map(
+  PubSub.unbounded<Take.Take<Event.Event>>({ replay: 1_024 }),
+  (hub) => {
+    const emit = (events: ReadonlyArray<Event.Event>) =>
+      Arr.isReadonlyArrayNonEmpty(events) ? Effect.asVoid(PubSub.publish(hub, events)) : Effect.void
+    return {
+      watch: { deltas: true, emit, last: emit },
+      events: Stream.fromPubSubTake(hub),
+      end: Effect.asVoid(PubSub.publish(hub, Exit.void))
+    }
+  }
+)
 
 /** Starts what runs, in the scope around, and gives a handle on it. */
 export const make = <A, E, R>(
   run: Run.Run,
+  { end, events }: Held,
   running: Effect.Effect<Ending.Result<A>, Ending.ModelFailed | E, R>
 ): Effect.Effect<Handle<E, A>, never, R | Scope.Scope> =>
   Effect.gen(function*() {
     let cancelled = false
-    const fiber = yield* Effect.forkScoped(running)
+    const fiber = yield* Effect.forkScoped(Effect.ensuring(running, end))
     const cancelling = Effect.sync(() => {
       cancelled = true
     })
@@ -46,7 +81,9 @@ export const make = <A, E, R>(
       cancel: Effect.andThen(Effect.andThen(cancelling, Fiber.interrupt(fiber)), last),
       partial: Effect.suspend(() =>
         Run.ended(run)
-      )
+      ),
+      events,
+      tell: (message) => Effect.sync(() => Run.tell(run, message))
     }
   })
 

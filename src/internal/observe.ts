@@ -11,6 +11,7 @@ import * as Ref from "effect/Ref"
 import * as Result from "effect/Result"
 import type * as Event from "../Event.ts"
 import type * as Provider from "../Provider.ts"
+import type { Ended } from "../Result.ts"
 import * as Turn from "../Turn.ts"
 import * as Log from "./log.ts"
 import * as Run from "./run.ts"
@@ -25,8 +26,23 @@ export interface Watch {
   readonly last: (events: ReadonlyArray<Event.Event>) => Effect.Effect<void>
 }
 
-/** What observers of a run may be given; each may be plain or an Effect. */
+/** Two watches as one; the first is told first. */
+export const both = (one: Watch | undefined, other: Watch): Watch =>
+  one === undefined ? other : {
+    deltas: one.deltas || other.deltas,
+    emit: (events) => Effect.andThen(one.emit(events), other.emit(events)),
+    last: (events) => Effect.andThen(one.last(events), other.last(events))
+  }
+
+/** What observers of a run may be given; each may be plain or an Effect. What they fail with is logged. */
 export interface Observers<R> {
+  /** Gets everything that happens, before the other observers. */
+  readonly onEvent?: ((event: Event.Event) => Effect.Effect<unknown, unknown, R> | void) | undefined
+  /**
+   * Gets what the run has when it fails or is cancelled, before whoever runs it is told. It is not interrupted, and has one
+   * second.
+   */
+  readonly onPartial?: ((partial: Ended) => Effect.Effect<unknown, unknown, R> | void) | undefined
   readonly onToolCall?: ((call: Event.ToolCall) => Effect.Effect<unknown, unknown, R> | void) | undefined
   readonly onText?: ((delta: string) => Effect.Effect<unknown, unknown, R> | void) | undefined
 }
@@ -34,9 +50,13 @@ export interface Observers<R> {
 /** A watch for these observers, or none where there is nobody. */
 export const make = <R>(observers: Observers<R>): Watch | undefined => {
   // Observers run in the fiber of the run, which states what they need.
-  const { onText, onToolCall } = observers as Observers<never>
-  if (onText === undefined && onToolCall === undefined) return undefined
+  const { onEvent, onText, onToolCall } = observers as Observers<never>
+  if (onEvent === undefined && onText === undefined && onToolCall === undefined) return undefined
   const tell = (event: Event.Event): Effect.Effect<void> | undefined => {
+    const told = onEvent && safely("onEvent", () => onEvent(event))
+    return told === undefined ? tellOf(event) : Effect.andThen(told, Effect.suspend(() => tellOf(event) ?? Effect.void))
+  }
+  const tellOf = (event: Event.Event): Effect.Effect<void> | undefined => {
     switch (event._tag) {
       case "TextDelta":
         return onText && safely("onText", () => onText(event.delta))
@@ -58,10 +78,20 @@ export const make = <R>(observers: Observers<R>): Watch | undefined => {
   }
   const emit = (events: ReadonlyArray<Event.Event>) => Effect.suspend(() => tellFrom(events, 0))
   return {
-    deltas: onText !== undefined,
+    deltas: onText !== undefined || onEvent !== undefined,
     emit,
     last: (events) => Effect.asVoid(Effect.timeoutOption(Effect.interruptible(emit(events)), "1 second"))
   }
+}
+
+/** Tells of what a run has that ends without a result. */
+export const partial = <R>({ onPartial }: Observers<R>, ended: Ended): Effect.Effect<void> => {
+  // Observers run in the fiber of the run, which states what they need.
+  const observe = onPartial as Observers<never>["onPartial"]
+  const told = observe && safely("onPartial", () => observe(ended))
+  if (told === undefined) return Effect.void
+  // Its time has a fiber of its own, which nobody interrupts.
+  return Effect.asVoid(Effect.timeoutOption(Effect.interruptible(told), "1 second"))
 }
 
 const safely = (

@@ -72,6 +72,8 @@ export interface Run {
   readonly own: (id: string) => string
   /** How often it has paused. */
   pauses: number
+  /** What the user says meanwhile. */
+  readonly told: Array<Prompt.UserMessage>
   /** Where it rests, if anywhere. */
   thread: Threading.Place | undefined
   /** Models of single turns. */
@@ -117,6 +119,7 @@ export const make = (
     messages: [...system, ...healed],
     own,
     pauses: 0,
+    told: [],
     thread: undefined,
     models: new Map(),
     turns: [],
@@ -284,3 +287,17 @@ export const forget = (run: Run): Effect.Effect<void> =>
 
 /** What names the pause that a run is about to make. */
 export const pauseId = ({ id, pauses, turns }: Run): string => `${id}-${turns.length}-${pauses}`
+
+/** Keeps what the user says until the next turn. */
+export const tell = ({ told }: Run, message: string | Prompt.UserMessage): void => {
+  const content = typeof message === "string" ? [Prompt.makePart("text", { text: message })] : message.content
+  const [healed] = Transcript.heal([Prompt.makeMessage("user", { content })])
+  if (healed?.role === "user") told.push(healed)
+}
+
+/** Lets what the user said join. Gives whether there was something. */
+export const join = (run: Run): boolean => {
+  const said = run.told.splice(0)
+  run.messages.push(...said)
+  return said.length > 0
+}

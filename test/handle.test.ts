@@ -1,0 +1,166 @@
+// How is a run watched, told something and ended from outside?
+import { assert, describe, it } from "@effect/vitest"
+import * as AiError from "effect/ai/AiError"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
+import * as AgentLoop from "toolfold/AgentLoop"
+import * as ScriptedModel from "toolfold/testing/ScriptedModel"
+import * as Tool from "toolfold/Tool"
+import * as ToolRegistry from "toolfold/ToolRegistry"
+import { brief, faults, logged } from "./utils.ts"
+
+const { call } = ScriptedModel
+
+const bot = AgentLoop.make("bot")
+const look = Tool.make("look", { handler: () => Effect.succeed("seen") })
+
+const down = AiError.make({
+  module: "T",
+  method: "m",
+  reason: new AiError.InternalProviderError({ description: "down" })
+})
+
+/** A tool that says when it has started, and ends when it is let. */
+const gate = Effect.gen(function*() {
+  const [started, open] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+  const tool = Tool.make("wait", {
+    handler: () => Effect.andThen(Deferred.succeed(started, undefined), Effect.as(Deferred.await(open), "waited"))
+  })
+  return { tool, started: Deferred.await(started), open: Deferred.succeed(open, undefined) }
+})
+
+describe("a handle", () => {
+  it.effect("shows everything that happened, also to who begins to watch when it is over", () =>
+    Effect.gen(function*() {
+      const handle = yield* AgentLoop.start(bot, { prompt: "go" })
+      const watching = yield* Effect.forkChild(Stream.runCollect(handle.events))
+      yield* handle.await
+      const tags = ["TurnStart", "CallStart", "CallEnd", "TurnEnd", "TurnStart", "TextDelta", "TurnEnd"]
+      assert.deepStrictEqual((yield* Fiber.join(watching)).map(({ _tag }) => _tag), tags)
+      assert.deepStrictEqual((yield* Stream.runCollect(handle.events)).map(({ _tag }) => _tag), tags)
+    }).pipe(Effect.provide([ToolRegistry.layer(look), ScriptedModel.layer([call("look")], "done")])))
+
+  it.effect("tells a running run something at the next turn, never between a call and its result", () =>
+    Effect.gen(function*() {
+      const { open, started, tool } = yield* gate
+      const result = yield* Effect.gen(function*() {
+        const handle = yield* AgentLoop.start(bot, { prompt: "go" })
+        yield* started
+        yield* handle.tell("hurry")
+        yield* handle.tell("  ")
+        yield* open
+        return yield* handle.await
+      }).pipe(Effect.provide([ToolRegistry.layer(tool), ScriptedModel.layer([call("wait")], "done")]))
+      assert.deepStrictEqual(brief(result.messages), [
+        "user: go",
+        "assistant: wait#call_1({})",
+        "tool: #call_1=waited",
+        "user: hurry",
+        "assistant: done"
+      ])
+      assert.deepStrictEqual(faults(result.messages), [])
+    }))
+
+  it.effect("leaves nothing unanswered that was said while the model gave its last word", () =>
+    Effect.gen(function*() {
+      const [asked, go] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const first = { says: ["done"], after: Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(go)) }
+      const result = yield* Effect.gen(function*() {
+        const handle = yield* AgentLoop.start(bot, { prompt: "go" })
+        yield* Deferred.await(asked)
+        yield* handle.tell("one more thing")
+        yield* Deferred.succeed(go, undefined)
+        return yield* handle.await
+      }).pipe(Effect.provide([ToolRegistry.layer(), ScriptedModel.layer(first, "really done")]))
+      assert.deepStrictEqual(brief(result.messages), [
+        "user: go",
+        "assistant: done",
+        "user: one more thing",
+        "assistant: really done"
+      ])
+    }))
+})
+
+describe("observers", () => {
+  it.effect("onEvent gets everything, in order, and may fail", () =>
+    Effect.gen(function*() {
+      const { layer, lines } = logged()
+      const seen: Array<string> = []
+      const result = yield* AgentLoop.run(bot, {
+        prompt: "go",
+        onEvent: ({ _tag }) => {
+          seen.push(_tag)
+          return _tag === "TurnEnd" ? Effect.fail("no") : undefined
+        }
+      }).pipe(Effect.provide([ToolRegistry.layer(look), ScriptedModel.layer([call("look")], "done"), layer]))
+      assert.deepStrictEqual([result.text, seen], [
+        "done",
+        ["TurnStart", "CallStart", "CallEnd", "TurnEnd", "TurnStart", "TextDelta", "TurnEnd"]
+      ])
+      assert.deepStrictEqual(lines.map(({ message }) => message), [
+        "observer onEvent failed",
+        "observer onEvent failed"
+      ])
+    }))
+
+  it.effect("onPartial gets what a run has when its model fails, before the error is given", () =>
+    Effect.gen(function*() {
+      const seen: Array<unknown> = []
+      const run = AgentLoop.run(bot, {
+        prompt: "go",
+        onPartial: ({ messages, turns, usage }) => {
+          seen.push([brief(messages), turns.length, usage.calls])
+        }
+      })
+      const error = yield* Effect.tapError(run, () => Effect.sync(() => seen.push("error"))).pipe(
+        Effect.provide([ToolRegistry.layer(look), ScriptedModel.layer([call("look")], { fails: down })]),
+        Effect.flip
+      )
+      assert.strictEqual(error._tag, "ModelFailed")
+      assert.deepStrictEqual(seen, [[["user: go", "assistant: look#call_1({})", "tool: #call_1=seen"], 1, 1], "error"])
+    }))
+
+  it.effect("onPartial gets the calls that finished when a run is cancelled or interrupted, and is not interrupted itself", () =>
+    Effect.gen(function*() {
+      for (const end of ["cancel", "interrupt"] as const) {
+        const { started, tool } = yield* gate
+        const seen: Array<unknown> = []
+        const options = {
+          prompt: "go",
+          onPartial: ({ messages }: AgentLoop.Ended) =>
+            Effect.andThen(Effect.yieldNow, Effect.sync(() => seen.push([brief(messages).length, faults(messages)])))
+        }
+        const layers = Effect.provide([
+          ToolRegistry.layer(tool, look),
+          ScriptedModel.layer([call("look"), call("wait")])
+        ])
+        if (end === "cancel") {
+          const result = yield* Effect.gen(function*() {
+            const handle = yield* AgentLoop.start(bot, options)
+            yield* started
+            return yield* handle.cancel
+          }).pipe(layers)
+          assert.strictEqual(result._tag, "Cancelled")
+        } else {
+          const fiber = yield* Effect.forkChild(layers(AgentLoop.run(bot, options)))
+          yield* started
+          yield* Fiber.interrupt(fiber)
+        }
+        assert.deepStrictEqual(seen, [[3, []]])
+      }
+    }))
+
+  it.effect("onPartial that never ends holds the end of a run up for a second", () =>
+    Effect.gen(function*() {
+      const run = AgentLoop.run(bot, { prompt: "go", onPartial: () => Effect.never })
+      const fiber = yield* Effect.forkChild(
+        Effect.flip(Effect.provide(run, [ToolRegistry.layer(), ScriptedModel.layer({ fails: down })]))
+      )
+      yield* TestClock.adjust("1 second")
+      const error = yield* Fiber.join(fiber)
+      assert.strictEqual(error._tag, "ModelFailed")
+    }))
+})
