@@ -264,7 +264,8 @@ const loop = <A>(
   options: Pick<Opening.RunOptions<unknown>, "budget" | "onPartial"> = {}
 ): Effect.Effect<Ending.Result<A>, Ending.ModelFailed, LanguageModel.LanguageModel | ToolRegistry> => {
   // A value was decoded by the schema of the answer.
-  const asked = Effect.tap(turns(agent, run, watch) as Turns<Ending.Result<A>>, () => rest(run))
+  const running = turns(agent, run, watch) as Turns<Ending.Result<A>>
+  const asked = run.thread === undefined ? running : Effect.tap(running, () => rest(run))
   const whole = Desk.within(options.budget ?? agent.budget, run, Desk.scoped(agent, asked)).pipe(
     Effect.catch((error) => Effect.flatMap(Run.ended(run), (partial) => Effect.fail(failure(error, partial)))),
     Effect.onExit((exit) =>
@@ -310,7 +311,8 @@ const turns = Effect.fnUntraced(
       const { batch } = run
       const halt = halts(agent, run, batch)
       if (halt === undefined && batch.places.length > 0) {
-        const paused = yield* Answering.answer(agent, run, batch, desk)
+        const paused = (yield* Answering.gate(agent, run, batch, desk)) ??
+          (yield* Answering.answer(agent, run, batch, desk))
         if (paused !== undefined) return paused
       }
       const settled = Run.settle(run, batch, halt === undefined ? "it was not answered" : reasons[halt])
@@ -320,9 +322,9 @@ const turns = Effect.fnUntraced(
       // What the user has said since is not left unanswered.
       if (end?._tag === "Completed" && run.turns.length < agent.maxTurns && Run.join(run)) continue
       const last = end && (yield* concluded(agent, run, end, halt === undefined && batch.places.length === 0))
-      if (last !== undefined) return { ...last, ...(yield* Run.ended(run)) }
+      if (last !== undefined) return { ...last, ...Run.end(run, desk.pricing) }
     }
-    return { ...limited(run.turns.length < agent.maxTurns ? "budget" : "turns"), ...(yield* Run.ended(run)) }
+    return { ...limited(run.turns.length < agent.maxTurns ? "budget" : "turns"), ...Run.end(run, desk.pricing) }
   }
 )
 

@@ -21,8 +21,8 @@ import type * as Probe from "./probe.ts"
 import * as Run from "./run.ts"
 import * as SideBySide from "./sideBySide.ts"
 
-/** Answers what may run of a batch, once all of it is gated. Gives the end of the run where something waits. */
-export const answer = (
+/** Asks who may run of a batch. Gives the end of the run where something waits. */
+export const gate = (
   agent: Agent<unknown, unknown>,
   run: Run.Run,
   batch: Run.Batch,
@@ -30,21 +30,24 @@ export const answer = (
 ): Effect.Effect<Ending.Paused | undefined> =>
   Gating.isNeeded(agent, batch, desk.registry)
     ? Effect.flatMap(Gating.gate(agent, run, batch, desk.registry), (waiting) =>
-      waiting.length > 0 ? paused(run, batch, desk, "approval", waiting) : answerOpen(agent, run, batch, desk))
-    : answerOpen(agent, run, batch, desk)
+      waiting.length > 0 ? paused(run, batch, desk, "approval", waiting) : goesOn)
+    : goesOn
 
-const answerOpen = (
+const goesOn = Effect.succeed(undefined)
+
+/** Runs what may run of a batch. Gives the end of the run where something waits. */
+export const answer = (
   agent: Agent<unknown, unknown>,
   run: Run.Run,
   batch: Run.Batch,
   desk: Desk.Desk
 ): Effect.Effect<Ending.Paused | undefined> =>
-  Effect.flatMap(runOpen(agent, run, batch, desk), () => {
+  runOpen(agent, run, batch, desk, () => {
     const failed = agent.onEnvironmentError === "pause" ? Gating.failed(batch) : []
     const within = Gating.waitingWithin(batch)
     return failed.length + within.length > 0
       ? paused(run, batch, desk, within.length > 0 ? "approval" : "environment", [...within, ...failed])
-      : Effect.succeed(undefined)
+      : goesOn
   })
 
 const paused = Effect.fnUntraced(function*(
@@ -72,8 +75,9 @@ const runOpen = (
   agent: Agent<unknown, unknown>,
   run: Run.Run,
   batch: Run.Batch,
-  { budget, probe, registry, watch }: Desk.Desk
-): Effect.Effect<void> => {
+  { budget, probe, registry, watch }: Desk.Desk,
+  then: () => Effect.Effect<Ending.Paused | undefined>
+): Effect.Effect<Ending.Paused | undefined> => {
   batch.isDirect = batch.places.every(({ call }) => registry.isReturnDirect(call.name))
   const open = batch.places.every(isOpen) ? batch.places : batch.places.filter(isOpen)
   const left = Math.max(0, agent.maxToolCalls - run.toolCalls)
@@ -88,22 +92,31 @@ const runOpen = (
       ? registry.begin(place.call, place.scope, running)
       : Effect.runFork(Effect.succeed(tooMany))
   }
-  // Who is watched or measured has a fiber around that of its call.
-  const around = (place: Run.Place, at: number, running: Services.Context<never>): Fiber.Fiber<Turn.Outcome> => {
-    const answered = watch === undefined
-      ? SideBySide.one((running) => begin(place, at, running))
-      : Observe.answering((running) => begin(place, at, running), place, watch, run)
-    return Effect.runForkWith(running)(
-      probe === undefined ? answered : probe.call(aboutOf(run, place, registry), answered)
-    )
-  }
   return SideBySide.run(
     open,
     atATime(agent, open, registry),
-    watch === undefined && probe === undefined ? begin : around,
+    watch === undefined && probe === undefined ? begin : around(run, registry, watch, probe, begin),
     (place, outcome) => {
       place.outcome = outcome
-    }
+    },
+    then
+  )
+}
+
+// Who is watched or measured has a fiber around that of its call.
+const around = (
+  run: Run.Run,
+  registry: Registry,
+  watch: Observe.Watch | undefined,
+  probe: Probe.Probe | undefined,
+  begin: (place: Run.Place, at: number, running: Services.Context<never>) => Fiber.Fiber<Turn.Outcome>
+): typeof begin =>
+(place, at, running) => {
+  const answered = watch === undefined
+    ? SideBySide.one((running) => begin(place, at, running))
+    : Observe.answering((running) => begin(place, at, running), place, watch, run)
+  return Effect.runForkWith(running)(
+    probe === undefined ? answered : probe.call(aboutOf(run, place, registry), answered)
   )
 }
 
@@ -114,6 +127,7 @@ const aboutOf = ({ agent, id, turns }: Run.Run, { call }: Run.Place, registry: R
     runId: id,
     turn: turns.length,
     call,
+    tool,
     description: tool === undefined ? undefined : Tool.schema(tool).description
   }
 }
@@ -124,7 +138,9 @@ const beyondMost = (
   open: ReadonlyArray<Run.Place>,
   registry: Registry
 ): ReadonlyArray<Run.Place> => {
-  const limited = open.filter(({ call }) => registry.maxCalls(call.name) !== undefined)
+  const isLimited = ({ call }: Run.Place) => registry.maxCalls(call.name) !== undefined
+  if (!open.some(isLimited)) return none
+  const limited = open.filter(isLimited)
   const before = (name: string) =>
     turns.reduce((sum, { calls }) => sum + calls.filter((call) => call.name === name).length, 0)
   return limited.filter(({ call: { name } }, at) =>
@@ -132,6 +148,8 @@ const beyondMost = (
       (registry.maxCalls(name) ?? Infinity)
   )
 }
+
+const none: ReadonlyArray<Run.Place> = []
 
 const isOpen = ({ outcome }: Run.Place): boolean => outcome === undefined
 

@@ -85,6 +85,8 @@ export const equip = Effect.fnUntraced(function*(
     isPlain: Tool.maxResultSizeOf(tool) === undefined && tool.toModelOutput === undefined,
     isSerial: Tool.isSerial(tool),
     isReturnDirect: Tool.isReturnDirect(tool),
+    isSensitive: Tool.isSensitive(tool),
+    maxCalls: Tool.maxCallsOf(tool),
     codecs: {},
     declared: {
       tool: tool.name,

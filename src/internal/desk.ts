@@ -38,6 +38,8 @@ export interface Desk {
   readonly budget: Budget.Budget | undefined
   readonly pricing: Pricing.Pricing
   readonly probe: Probe.Probe | undefined
+  /** What its model is called; kept for the probe. */
+  readonly named: Probe.Names | undefined
 }
 
 /** Opens the desk of a run. */
@@ -46,23 +48,29 @@ export const open = (
   watch: Observe.Watch | undefined
 ): Effect.Effect<Desk, never, LanguageModel.LanguageModel | ToolRegistry> =>
   Effect.contextWith((context: Services.Context<LanguageModel.LanguageModel | ToolRegistry>) => {
-    const ask = Provider.askOf(Services.get(context, LanguageModel.LanguageModel))
-    return Effect.map(offeredTo(agent, Services.get(context, ToolRegistry)), (offered): Desk => ({
-      ask,
+    const probe = Services.get(context, Probe.Probe)
+    const desk = (offered: Registry): Desk => ({
+      ask: Provider.askOf(Services.get(context, LanguageModel.LanguageModel)),
       offered,
       registry: offered,
       watch,
       budget: Services.get(context, Budget.Current),
       pricing: Services.get(context, Pricing.Pricing),
-      probe: Services.get(context, Probe.Probe)
-    }))
+      probe,
+      named: probe && Probe.namesIn(context)
+    })
+    const registry = Services.get(context, ToolRegistry)
+    return isOfferedAll(agent)
+      ? Effect.succeed(desk(registry))
+      : Effect.map(narrowed(agent, agent, registry), desk)
   })
+
+const isOfferedAll = ({ offers, timeout, toolChoice }: AnyAgent): boolean =>
+  timeout === undefined && offers.length === 0 && typeof toolChoice === "string"
 
 /** What an agent is offered of a registry. */
 export const offeredTo = (agent: AnyAgent, registry: Registry): Effect.Effect<Registry> =>
-  agent.timeout === undefined && agent.offers.length === 0 && typeof agent.toolChoice === "string"
-    ? Effect.succeed(registry)
-    : narrowed(agent, agent, registry)
+  isOfferedAll(agent) ? Effect.succeed(registry) : narrowed(agent, agent, registry)
 
 const narrowed = Effect.fnUntraced(function*(
   { name, timeout }: AnyAgent,
@@ -130,13 +138,20 @@ export const ask = (
   return asked(desk, run, request, desk.ask)
 }
 
-const asked = ({ probe, watch }: Desk, run: Run.Run, request: Provider.Request, ask: Provider.Ask) => {
+const asked = (desk: Desk, run: Run.Run, request: Provider.Request, ask: Provider.Ask) => {
+  const { probe, watch } = desk
   const turn = run.turns.length
   const reply = watch === undefined ? ask(request) : Observe.asking(ask, request, watch, turn)
-  return probe === undefined
-    ? reply
-    : probe.request({ agent: run.agent, runId: run.id, turn, request, isStreamed: watch?.deltas === true }, reply)
+  if (probe === undefined) return reply
+  const named = ask === desk.ask ? desk.named : names.get(ask)
+  return probe.request(
+    { agent: run.agent, runId: run.id, turn, request, isStreamed: watch?.deltas === true, named },
+    reply
+  )
 }
+
+// What models of single turns are called.
+const names = new WeakMap<Provider.Ask, Probe.Names>()
 
 // What is offered was narrowed before.
 const choice = (toolChoice: LanguageModel.ToolChoice<string>): LanguageModel.ToolChoice<string> => {
@@ -203,11 +218,13 @@ const askOf = (
   run: Run.Run,
   model: Layer.Layer<LanguageModel.LanguageModel, unknown, unknown>
 ): Effect.Effect<Provider.Ask, Unprepared> => {
-  const known = run.models.get(model)
+  const known = run.models?.get(model)
   if (known !== undefined) return Effect.succeed(known)
   const built = Effect.map(Effect.flatMap(Effect.scope, (scope) => Layer.buildWithScope(model, scope)), (context) => {
     const ask = Provider.askOf(Services.get(context, LanguageModel.LanguageModel))
+    run.models ??= new Map()
     run.models.set(model, ask)
+    names.set(ask, Probe.namesIn(context))
     return ask
   })
   // What it needs, the agent needs; the scope is that of the run.

@@ -31,6 +31,9 @@ export interface Entry {
   readonly isPlain: boolean
   readonly isSerial: boolean
   readonly isReturnDirect: boolean
+  /** Its calls may need somebody's yes. */
+  readonly isSensitive: boolean
+  readonly maxCalls: number | undefined
   /** Made at the first call. */
   readonly codecs: { input?: Codec.Codec; output?: Codec.Codec }
 }

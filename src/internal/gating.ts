@@ -130,9 +130,11 @@ export const failed = ({ places }: Run.Batch): ReadonlyArray<Waiting> =>
       : []
   })
 
+const none: ReadonlyArray<Waiting> = []
+
 /** The calls within which an agent waits: they are not answered yet, whatever they came to. */
 export const waitingWithin = ({ places }: Run.Batch): ReadonlyArray<Waiting> =>
-  places.flatMap((place) => {
+  places.every(({ scope }) => scope.waiting === undefined) ? none : places.flatMap((place) => {
     if (place.scope.waiting === undefined) return []
     place.outcome = undefined
     return [{ place, reason: "an agent within it waits" }]

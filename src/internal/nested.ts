@@ -89,6 +89,8 @@ export const probed = <A extends Ending.Result, E, R>(
       agent: run.agent,
       runId: run.id,
       instructions: system?.role === "system" ? system.content : undefined,
+      messages: run.messages,
+      thread: run.thread?.ref.id,
       outer: at && { agent: at.outer.agent, runId: at.outer.id, callId: callIdOf(at) }
     }, running)
   })

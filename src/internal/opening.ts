@@ -50,15 +50,19 @@ export const prepare = <E, R, EM = never, RM = never>(
   options: RunOptions<unknown, EM, RM>
 ): Effect.Effect<Run.Run, E | EM, R | RM> => {
   const { memory } = options
-  const opened = Effect.flatMap(
-    Effect.isEffect(agent.instructions) ? agent.instructions : Effect.succeed(agent.instructions),
-    (instructions) =>
-      Effect.map(Id.fresh, (id) => (start?: Threading.Start) => open(agent.name, id, instructions, options, start))
-  )
-  if (memory === undefined) return Effect.map(opened, (open) => open())
+  const opened = (instructions: string | undefined) =>
+    Effect.map(
+      Id.fresh,
+      (id) => (start?: Threading.Start) => open(agent.name, id, instructions, options, start)
+    )
+  const { instructions } = agent
+  const opening: Effect.Effect<(start?: Threading.Start) => Run.Run, E, R> = Effect.isEffect(instructions)
+    ? Effect.flatMap(instructions, opened)
+    : opened(instructions)
+  if (memory === undefined) return Effect.map(opening, (open) => open())
   // What the thread needs and fails with is what it says; the registry is there wherever a run is.
   const loaded = Threading.load(memory) as Effect.Effect<Threading.Start, EM, RM>
-  return Effect.flatMap(opened, (open) =>
+  return Effect.flatMap(opening, (open) =>
     Effect.map(loaded, (start) => {
       const run = open(start)
       run.thread = Threading.begin(memory, start)

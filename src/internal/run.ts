@@ -77,7 +77,7 @@ export interface Run {
   /** Where it rests, if anywhere. */
   thread: Threading.Place | undefined
   /** Models of single turns. */
-  readonly models: Map<unknown, Provider.Ask>
+  models: Map<unknown, Provider.Ask> | undefined
   /** By model. */
   readonly spent: Array<Usage.Usage>
   /** What agents within it spent, by agent and model. */
@@ -121,7 +121,7 @@ export const make = (
     pauses: 0,
     told: [],
     thread: undefined,
-    models: new Map(),
+    models: undefined,
     turns: [],
     context: Ref.makeUnsafe(context),
     spent: [],
@@ -208,10 +208,12 @@ export const settle = (run: Run, batch: Batch, reason: string): Settled => {
 }
 
 const spend = ({ spent }: { readonly spent: Array<Usage.Usage> }, usage: Usage.Usage): void => {
-  const at = spent.findIndex(({ model }) => model === usage.model)
-  const before = spent[at]
-  if (before === undefined) spent.push(usage)
-  else spent[at] = Usage.add(before, usage)
+  for (const [at, before] of spent.entries()) {
+    if (before.model !== usage.model) continue
+    spent[at] = Usage.add(before, usage)
+    return
+  }
+  spent.push(usage)
 }
 
 /** What agents within this one spent, and they themselves. */
@@ -250,7 +252,8 @@ const fold = (
 /** What the run has to show: whole turns, and a cost where all of it has a price. */
 export const ended = (run: Run): Effect.Effect<Ended> => Effect.map(Pricing.Pricing, (pricing) => end(run, pricing))
 
-const end = (run: Run, pricing: Pricing.Pricing): Ended => {
+/** `ended` for who has the prices. */
+export const end = (run: Run, pricing: Pricing.Pricing): Ended => {
   const costOf = (model: string, usage: Usage.Usage) => Pricing.costOf(pricing, model, usage)
   return {
     runId: run.id,
@@ -297,7 +300,8 @@ export const tell = ({ told }: Run, message: string | Prompt.UserMessage): void 
 
 /** Lets what the user said join. Gives whether there was something. */
 export const join = (run: Run): boolean => {
+  if (run.told.length === 0) return false
   const said = run.told.splice(0)
   run.messages.push(...said)
-  return said.length > 0
+  return true
 }

@@ -10,25 +10,26 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 
 /**
- * Runs one for each member, among the services of who waits. `begin` must not throw; `ended` is told what a member came
- * to, as soon as it is over.
+ * Runs one for each member, among the services of who waits, and goes on with `then` when all are over. `begin` must not
+ * throw; `ended` is told what a member came to, as soon as it is over.
  */
-export const run = <M, A, E>(
+export const run = <M, A, B, E>(
   members: ReadonlyArray<M>,
   most: number,
   begin: (member: M, at: number, running: Services.Context<never>) => Fiber.Fiber<A, E>,
-  ended: (member: M, value: A) => void
-): Effect.Effect<void, E> =>
+  ended: (member: M, value: A) => void,
+  then: () => Effect.Effect<B, E>
+): Effect.Effect<B, E> =>
   Effect.callback((resume) => {
     const services = running()
     let next = 0
     let open = 0
-    let failure: Exit.Exit<void, E> = Exit.void
+    let failure: Exit.Exit<never, E> | undefined
     let fibers: Set<Fiber.Fiber<A, E>> | undefined
     const end = (member: M, exit: Exit.Exit<A, E>): void => {
       open--
       if (Exit.isSuccess(exit)) ended(member, exit.value)
-      else failure = exit
+      else failure = Exit.failCause(exit.cause)
     }
     // What begins counts first, since it may end others.
     const advance = (): void => {
@@ -41,7 +42,7 @@ export const run = <M, A, E>(
         if (exit === undefined) wait(member, fiber)
         else end(member, exit)
       }
-      if (next === members.length && open === 0) resume(failure)
+      if (next === members.length && open === 0) resume(failure ?? Effect.suspend(then))
     }
     const wait = (member: M, fiber: Fiber.Fiber<A, E>): void => {
       fibers ??= new Set()
