@@ -137,7 +137,7 @@ export const start = <E, R, A, RO = never, EM = never, RM = never>(
   agent: Agent<E, R, A>,
   options: Opening.RunOptions<RO, EM, RM>
 ): Effect.Effect<Handle.Handle<E | EM, A>, E | EM, R | RO | RM | ToolRegistry | Scope.Scope> =>
-  Effect.flatMap(Opening.prepare(agent, options), (run) =>
+  Effect.flatMap(withModel(agent, Opening.prepare(agent, options)), (run) =>
     Effect.flatMap(Handle.hold, (held) => {
       const watch = Observe.both(Observe.make(options), held.watch)
       return Handle.make(run, held, withModel(agent, loop(agent, run, watch, options)))

@@ -115,8 +115,10 @@ export const make = (limits: Limits): Budget => {
  * @category combining
  * @since 0.1.0
  */
-export const within = (inner: Budget, outer: Budget): Budget =>
-  inner === outer ? inner : {
+export const within = (inner: Budget, outer: Budget): Budget => {
+  if (membersOf(outer).has(inner)) return outer
+  if (membersOf(inner).has(outer)) return inner
+  const both: Budget = {
     [TypeId]: TypeId,
     spent: inner.spent,
     left: () => {
@@ -129,6 +131,14 @@ export const within = (inner: Budget, outer: Budget): Budget =>
     },
     needsPrice: () => [inner.needsPrice(), outer.needsPrice()].includes(true)
   }
+  members.set(both, new Set([...membersOf(inner), ...membersOf(outer)]))
+  return both
+}
+
+// So that nothing is spent of one budget twice.
+const members = new WeakMap<Budget, ReadonlySet<Budget>>()
+
+const membersOf = (budget: Budget): ReadonlySet<Budget> => members.get(budget) ?? new Set([budget])
 
 /**
  * Takes one request, if one is left and tokens and dollars are not used up.

@@ -350,6 +350,8 @@ export interface CallScope {
   readonly run: unknown
   /** How the agent within it waits, or what it is resumed with. */
   waiting: unknown
+  /** How many agents have run within it. */
+  agents: number
 }
 
 /**
@@ -368,7 +370,8 @@ export const callScope = (context: Context = empty, id = "", outer?: CallScope, 
   repaired: undefined,
   attempts: 0,
   run,
-  waiting: undefined
+  waiting: undefined,
+  agents: 0
 })
 
 /**

@@ -55,8 +55,11 @@ export const Place = Schema.Struct({
   outcome: Schema.optionalKey(Turn.Outcome),
   attempts: Schema.Finite,
   isAllowed: Schema.Boolean,
+  isTold: Schema.Boolean,
   within: Schema.optionalKey(Schema.Json)
 })
+
+const SpentBy = Schema.Struct({ agent: Schema.String, spent: Schema.Array(Usage.Usage) })
 
 /**
  * A paused run. Plain JSON once it is encoded, which `Result.Paused` has done. Whoever can change it can change what runs: it
@@ -88,7 +91,8 @@ export const State = Schema.Struct({
     slots: Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Unknown))
   }),
   spent: Schema.Array(Usage.Usage),
-  nested: Schema.Array(Schema.Struct({ agent: Schema.String, spent: Schema.Array(Usage.Usage) })),
+  nested: Schema.Array(SpentBy),
+  before: Schema.Array(SpentBy),
   toolCalls: Schema.Finite,
   isOut: Schema.optionalKey(Schema.Literals(["tool-calls", "budget"])),
   errorsInARow: Schema.Finite,

@@ -24,6 +24,7 @@ import * as Attempt from "./internal/attempt.ts"
 import * as Callable from "./internal/callable.ts"
 import type { Entry } from "./internal/entry.ts"
 import * as Environment from "./internal/environment.ts"
+import * as Failing from "./internal/failing.ts"
 import * as Legal from "./internal/legal.ts"
 import * as Outcome from "./internal/outcome.ts"
 import * as SideBySide from "./internal/sideBySide.ts"
@@ -409,7 +410,7 @@ const build = (unsorted: ReadonlyArray<Entry>): Registry => {
       timed.set(timeout, known)
       return known
     },
-    answer: (call, scope) => SideBySide.one((running) => begin(call, scope, running)),
+    answer: (call, scope) => SideBySide.one((running) => begin(call, scope, running), () => Failing.lost(scope)),
     begin,
     read: (call, scope) => {
       const entry = byName.get(call.name)

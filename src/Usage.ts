@@ -79,19 +79,21 @@ export const fromResponse = (
   { inputTokens, outputTokens }: Pick<Response.Usage, "inputTokens" | "outputTokens">,
   model?: string
 ): Usage => {
-  const input = inputTokens.total ?? inputTokens.uncached ?? 0
-  const output = outputTokens.total ?? outputTokens.text ?? 0
+  const input = counted(inputTokens.total ?? inputTokens.uncached)
+  const output = counted(outputTokens.total ?? outputTokens.text)
   const usage = {
     inputTokens: input,
     outputTokens: output,
     totalTokens: input + output,
-    cacheRead: inputTokens.cacheRead ?? 0,
-    cacheWrite: inputTokens.cacheWrite ?? 0,
-    reasoning: outputTokens.reasoning ?? 0,
+    cacheRead: counted(inputTokens.cacheRead),
+    cacheWrite: counted(inputTokens.cacheWrite),
+    reasoning: counted(outputTokens.reasoning),
     calls: 1
   }
   return model === undefined ? usage : { ...usage, model }
 }
+
+const counted = (tokens: number | undefined): number => tokens !== undefined && Number.isFinite(tokens) ? tokens : 0
 
 /**
  * Both together. They have a model where both have the same, and a cost where both have one.

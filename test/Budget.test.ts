@@ -98,4 +98,12 @@ describe("a budget", () => {
       const failure = Arbitrary.formatCheckFailure(result)
       if (failure !== undefined) assert.fail(failure)
     }))
+
+  it("within itself, however deep, spends once", () => {
+    const shared = Budget.make({ requests: 10 })
+    const twice = Budget.within(shared, Budget.within(Budget.make({ requests: 50 }), shared))
+    assert.isTrue(Budget.takeRequest(twice))
+    assert.isTrue(Budget.takeRequest(Budget.within(shared, shared)))
+    assert.strictEqual(shared.spent().requests, 2)
+  })
 })

@@ -338,4 +338,113 @@ describe("an agent that waits within a call", () => {
       PauseStore.layerMemory
     ]))
   })
+
+  /** A boss of one helper, whose model asks for these calls. */
+  const one = (
+    ran: Array<string>,
+    calls: ReadonlyArray<readonly [string, string]>,
+    options: AgentLoop.Options = {}
+  ) => {
+    const pay = Tool.make("pay", {
+      input: { amount: Schema.Finite },
+      sensitive: true,
+      handler: ({ amount }) => Effect.sync(() => (ran.push(`pay ${amount}`), `paid ${amount}`))
+    })
+    const helper = AgentLoop.make("helper", { ...options, model: thinking(calls, "helper is done") })
+    return { helper: AgentLoop.asTool(helper, { description: "" }), tools: ToolRegistry.layer(pay) }
+  }
+  const pausedOf = (result: AgentLoop.Result): AgentLoop.Paused => {
+    if (result._tag !== "Paused") throw new Error(`it ended as ${result._tag}`)
+    return result
+  }
+  const asks = [call("helper", { prompt: "a" })]
+
+  it.effect("is one call of the run around it, for its limit and for a budget, however often it waits", () =>
+    Effect.gen(function*() {
+      const ran: Array<string> = []
+      const { helper, tools } = one(ran, [["pay", '{"amount":1}']])
+      const budget = Budget.make({ toolCalls: 10 })
+      const strict = AgentLoop.make("strict", { maxToolCalls: 1, budget })
+      const result = yield* Effect.gen(function*() {
+        const paused = pausedOf(yield* AgentLoop.run(strict, { prompt: "go" }))
+        return yield* AgentLoop.resume(strict, json(paused), { "call_1/call_1": Pause.approve })
+      }).pipe(Effect.provide([within(helper, tools), scripted(asks, "done")]))
+      assert.deepStrictEqual([result._tag, ran, budget.spent().toolCalls], ["Completed", ["pay 1"], 2])
+    }))
+
+  it.effect("still waits where what was decided for it does not fit", () =>
+    Effect.gen(function*() {
+      const ran: Array<string> = []
+      const { helper, tools } = one(ran, [["pay", '{"amount":1}']])
+      const result = yield* Effect.gen(function*() {
+        const first = pausedOf(yield* AgentLoop.run(boss, { prompt: "go" }))
+        const bad = { "call_1/call_1": Pause.approveWith({ amount: "much" }) }
+        const second = pausedOf(yield* AgentLoop.resume(boss, json(first), bad))
+        assert.deepStrictEqual([second.pending, ran], [first.pending, []])
+        return yield* AgentLoop.resume(boss, json(second), { "call_1/call_1": Pause.approve })
+      }).pipe(Effect.provide([within(helper, tools), scripted(asks, "done")]))
+      assert.deepStrictEqual([result._tag, ran], ["Completed", ["pay 1"]])
+    }))
+
+  it.effect("is the first within a call; another there is told that nobody decides", () =>
+    Effect.gen(function*() {
+      const ran: Array<string> = []
+      const { helper, tools } = one(ran, [["pay", '{"amount":1}']])
+      const quick = AgentLoop.asTool(AgentLoop.make("quick", { model: scripted("quick") }), { description: "" })
+      const both = Tool.make("both", {
+        handler: () =>
+          Effect.gen(function*() {
+            yield* Effect.orDie(quick({ prompt: "first" }))
+            return yield* Effect.match(helper({ prompt: "second" }), {
+              onFailure: ({ why }) => why,
+              onSuccess: () => "it did not wait"
+            })
+          })
+      })
+      const result = yield* AgentLoop.run(boss, { prompt: "go" }).pipe(
+        Effect.provide([within(both, tools), scripted([call("both")], "done")])
+      )
+      assert.deepStrictEqual([told(result)[0], ran], [["it waits for a decision, for which nobody asks here"], []])
+    }))
+
+  it.effect("does not make an approval of a sibling that failed because of its environment", () =>
+    Effect.gen(function*() {
+      const ran: Array<string> = []
+      const { helper, tools } = one(ran, [["pay", '{"amount":1}']])
+      let isUp = false
+      const env = Tool.make("env", {
+        failure: Schema.String.pipe(Tool.failureClass("environment")),
+        handler: () => Effect.suspend(() => isUp ? Effect.succeed("up") : Effect.fail("no licence"))
+      })
+      const patient = AgentLoop.make("patient", { onEnvironmentError: "pause" })
+      const result = yield* Effect.gen(function*() {
+        const paused = pausedOf(yield* AgentLoop.run(patient, { prompt: "go" }))
+        assert.deepStrictEqual(paused.pending.map(({ id, waitsFor }) => [id, waitsFor]), [
+          ["call_2/call_1", "approval"],
+          ["call_1", "environment"]
+        ])
+        isUp = true
+        return yield* AgentLoop.resume(patient, json(paused), { "call_2/call_1": Pause.approve, call_1: Pause.retry })
+      }).pipe(Effect.provide([
+        ToolRegistry.merge(within(helper, tools), ToolRegistry.layer(env)),
+        scripted([call("env"), ...asks], "done")
+      ]))
+      assert.deepStrictEqual([result._tag, told(result)[0]], ["Completed", ["up", "helper is done"]])
+    }))
+
+  it.effect("spends of budgets what it spent before it waited", () =>
+    Effect.gen(function*() {
+      const ran: Array<string> = []
+      const poor = AgentLoop.make("poor", { budget: { requests: 3 } })
+      const { helper, tools } = one(ran, [["pay", '{"amount":1}']])
+      const result = yield* Effect.gen(function*() {
+        const paused = pausedOf(yield* AgentLoop.run(poor, { prompt: "go" }))
+        return yield* AgentLoop.resume(poor, json(paused), { "call_1/call_1": Pause.approve })
+      }).pipe(Effect.provide([within(helper, tools), scripted(asks, "never said")]))
+      assert.deepStrictEqual([result._tag, result._tag === "LimitReached" && result.limit, result.usage.calls], [
+        "LimitReached",
+        "budget",
+        3
+      ])
+    }))
 })

@@ -207,10 +207,25 @@ const offers: { readonly [door: string]: ReadonlyArray<string> } = {
   "./providers": ["AiSdk", "OpenAiCompatible"],
   "./providers/AiSdk": ["layer", "make"],
   "./providers/OpenAiCompatible": ["layer"],
-  "./testing": ["Laws", "OfflineModel", "ScriptedModel"],
+  "./telemetry": ["Telemetry"],
+  "./telemetry/Telemetry": ["Conversation", "hidden", "layer"],
+  "./testing": ["Laws", "OfflineModel", "ScriptedModel", "Tape"],
   "./testing/Laws": ["LawBroken", "check"],
   "./testing/OfflineModel": ["layer"],
-  "./testing/ScriptedModel": ["Script", "call", "layer", "layerPlain"]
+  "./testing/ScriptedModel": ["Script", "call", "layer", "layerPlain"],
+  "./testing/Tape": [
+    "Drift",
+    "LeftOver",
+    "Miss",
+    "Tape",
+    "TapeFailed",
+    "file",
+    "memory",
+    "model",
+    "record",
+    "replay",
+    "tools"
+  ]
 }
 
 describe("the package", () => {

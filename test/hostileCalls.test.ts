@@ -14,6 +14,8 @@ import * as ToolRegistry from "toolfold/ToolRegistry"
 import * as Turn from "toolfold/Turn"
 import { converse, logged, quiet } from "./utils.ts"
 
+const { call } = ScriptedModel
+
 class Trip extends Context.Slots<Trip>()("app/Trip", { notes: Context.list(Schema.String) }) {}
 
 class Down extends Schema.TaggedError<Down>()("Down", { why: Schema.String }) {}
@@ -280,5 +282,20 @@ describe("the class of a failure", () => {
       const transient = Schema.String.pipe(Tool.failureClass("transient"))
       assert.strictEqual(yield* classOf(transient.check(Schema.isNonEmpty()), "busy"), "transient")
       assert.strictEqual(yield* classOf(Schema.suspend(() => transient), "busy"), "transient")
+    }))
+})
+
+describe("a call whose own fiber is interrupted", () => {
+  it.effect("has an outcome that says so, and the run and its siblings go on", () =>
+    Effect.gen(function*() {
+      const suicidal = Tool.make("suicidal", {
+        handler: () => Effect.withFiber((fiber) => Fiber.interrupt(fiber)) as Effect.Effect<string>
+      })
+      const ok = Tool.make("fine", { handler: () => Effect.succeed("fine") })
+      const result = yield* converse([suicidal, ok], [[call("suicidal"), call("fine")], "done"])
+      assert.deepStrictEqual([result._tag, result.turns[0]?.outcomes], ["Completed", [
+        { _tag: "Interrupted", stillRunning: false, reason: "the tool interrupted itself" },
+        { _tag: "Success", value: "fine", writes: [] }
+      ]])
     }))
 })

@@ -111,4 +111,34 @@ describe("an answer with a form", () => {
       const alone = yield* plain(JSON.stringify(good))(ToolRegistry.layer())
       assert.deepStrictEqual(alone._tag === "Completed" && alone.value, good)
     }))
+
+  it.effect("is sent back where a model of effect/ai without tools gives one that does not fit", () =>
+    Effect.gen(function*() {
+      const model = ScriptedModel.layerPlain('{"city":"Oslo"}', JSON.stringify(good))
+      const result = yield* AgentLoop.run(bot, { prompt: "Weather?" }).pipe(
+        Effect.provide([ToolRegistry.layer(), model])
+      )
+      assert.deepStrictEqual([result._tag === "Completed" && result.value, result.turns.length], [good, 2])
+    }))
+
+  it.effect("offers a model of effect/ai what each turn offers, and no tool of another registry", () =>
+    Effect.gen(function*() {
+      const other = Tool.make("other", { handler: () => Effect.succeed("x") })
+      const asked: Array<ReadonlyArray<string>> = []
+      const narrowed = AgentLoop.make("bot", {
+        output: Weather,
+        prepare: ({ turn }) => Effect.succeed(turn === 1 ? { tools: { names: ["look"] } } : {})
+      })
+      const seen = {
+        expect: ({ table }: { readonly table: { readonly tools: ReadonlyArray<{ readonly name: string }> } }) =>
+          asked.push(table.tools.map(({ name }) => name))
+      }
+      yield* AgentLoop.run(narrowed, { prompt: "go" }).pipe(
+        Effect.provide([
+          ToolRegistry.layer(look, other),
+          ScriptedModel.layerPlain({ ...seen, says: [call("look")] }, { ...seen, says: [call("final_answer", good)] })
+        ])
+      )
+      assert.deepStrictEqual(asked, [["look", "other", "final_answer"], ["look", "final_answer"]])
+    }))
 })

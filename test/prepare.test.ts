@@ -155,6 +155,22 @@ describe("prepare", () => {
       assert.strictEqual(Exit.isFailure(twice.result) && twice.requests.length, 2)
     }))
 
+  it.effect("is not asked once more for what a budget does not have, and a turn that is asked twice begins once", () =>
+    Effect.gen(function*() {
+      const prepare = () => Effect.succeed({})
+      const poor = yield* play(AgentLoop.make("bot", { prepare, budget: { requests: 1 } }), [
+        { fails: tooLong },
+        "done"
+      ])
+      assert.strictEqual(Exit.isFailure(poor.result) && poor.requests.length, 1)
+      const starts: Array<string> = []
+      const onEvent = ({ _tag }: AgentLoop.Event) => {
+        if (_tag === "TurnStart") starts.push(_tag)
+      }
+      yield* play(AgentLoop.make("bot", { prepare }), [{ fails: tooLong }, "done"], { prompt: "go", onEvent })
+      assert.deepStrictEqual(starts, ["TurnStart"])
+    }))
+
   it.effect("a transcript that no longer fits fails the run, which says so and keeps what it had", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(converse([read], [[call("read")], { fails: tooLong }]))

@@ -13,6 +13,7 @@ import * as Tool from "../Tool.ts"
 import type { Registry } from "../ToolRegistry.ts"
 import type * as Turn from "../Turn.ts"
 import type * as Desk from "./desk.ts"
+import * as Failing from "./failing.ts"
 import * as Gating from "./gating.ts"
 import * as Log from "./log.ts"
 import * as Observe from "./observe.ts"
@@ -30,7 +31,7 @@ export const gate = (
 ): Effect.Effect<Ending.Paused | undefined> =>
   Gating.isNeeded(agent, batch, desk.registry)
     ? Effect.flatMap(Gating.gate(agent, run, batch, desk.registry), (waiting) =>
-      waiting.length > 0 ? paused(run, batch, desk, "approval", waiting) : goesOn)
+      waiting.length > 0 ? paused(run, batch, desk, waiting) : goesOn)
     : goesOn
 
 const goesOn = Effect.succeed(undefined)
@@ -46,7 +47,7 @@ export const answer = (
     const failed = agent.onEnvironmentError === "pause" ? Gating.failed(batch) : []
     const within = Gating.waitingWithin(batch)
     return failed.length + within.length > 0
-      ? paused(run, batch, desk, within.length > 0 ? "approval" : "environment", [...within, ...failed])
+      ? paused(run, batch, desk, [...within, ...failed])
       : goesOn
   })
 
@@ -54,10 +55,10 @@ const paused = Effect.fnUntraced(function*(
   run: Run.Run,
   batch: Run.Batch,
   { registry }: Desk.Desk,
-  reason: Ending.Paused["reason"],
   waiting: ReadonlyArray<Gating.Waiting>
 ): Effect.fn.Return<Ending.Paused> {
-  const pending = Pausing.pendingOf(run, registry, reason, waiting)
+  const pending = Pausing.pendingOf(run, registry, waiting)
+  const reason = pending.some(({ waitsFor }) => waitsFor === "approval") ? "approval" : "environment"
   const state = yield* Pausing.encode(run, batch, reason, pending)
   run.batch = undefined
   if (!run.isNested) {
@@ -80,15 +81,10 @@ const runOpen = (
 ): Effect.Effect<Ending.Paused | undefined> => {
   batch.isDirect = batch.places.every(({ call }) => registry.isReturnDirect(call.name))
   const open = batch.places.every(isOpen) ? batch.places : batch.places.filter(isOpen)
-  const left = Math.max(0, agent.maxToolCalls - run.toolCalls)
-  const allowed = budget === undefined ? left : Budget.takeCalls(budget, Math.min(left, open.length))
-  run.toolCalls += open.length
-  const beyond = beyondMost(run, open, registry)
-  if (allowed < open.length) run.isOut = left < open.length ? "tool-calls" : "budget"
-  if (beyond.length > 0) run.isOut = "tool-calls"
-  const begin = (place: Run.Place, at: number, running: Services.Context<never>): Fiber.Fiber<Turn.Outcome> => {
+  const beyond = beyondLimits(agent, run, open, budget, registry)
+  const begin = (place: Run.Place, _: number, running: Services.Context<never>): Fiber.Fiber<Turn.Outcome> => {
     place.started = true
-    return at < allowed && !beyond.includes(place)
+    return !beyond.includes(place)
       ? registry.begin(place.call, place.scope, running)
       : Effect.runFork(Effect.succeed(tooMany))
   }
@@ -99,6 +95,7 @@ const runOpen = (
     (place, outcome) => {
       place.outcome = outcome
     },
+    ({ scope }) => Failing.lost(scope),
     then
   )
 }
@@ -113,7 +110,7 @@ const around = (
 ): typeof begin =>
 (place, at, running) => {
   const answered = watch === undefined
-    ? SideBySide.one((running) => begin(place, at, running))
+    ? SideBySide.one((running) => begin(place, at, running), () => Failing.lost(place.scope))
     : Observe.answering((running) => begin(place, at, running), place, watch, run)
   return Effect.runForkWith(running)(
     probe === undefined ? answered : probe.call(aboutOf(run, place, registry), answered)
@@ -130,6 +127,25 @@ const aboutOf = ({ agent, id, turns }: Run.Run, { call }: Run.Place, registry: R
     tool,
     description: tool === undefined ? undefined : Tool.schema(tool).description
   }
+}
+
+/** Takes calls from what may still be made, in call order, and gives those for which nothing is left. */
+const beyondLimits = (
+  agent: Agent<unknown, unknown>,
+  run: Run.Run,
+  open: ReadonlyArray<Run.Place>,
+  budget: Budget.Budget | undefined,
+  registry: Registry
+): ReadonlyArray<Run.Place> => {
+  // One that goes on was counted when it began.
+  const fresh = open.every(({ isCounted }) => !isCounted) ? open : open.filter(({ isCounted }) => !isCounted)
+  const left = Math.max(0, agent.maxToolCalls - run.toolCalls)
+  const allowed = budget === undefined ? left : Budget.takeCalls(budget, Math.min(left, fresh.length))
+  run.toolCalls += fresh.length
+  const beyond = beyondMost(run, fresh, registry)
+  if (allowed < fresh.length) run.isOut = left < fresh.length ? "tool-calls" : "budget"
+  if (beyond.length > 0) run.isOut = "tool-calls"
+  return allowed < fresh.length ? [...fresh.slice(allowed), ...beyond] : beyond
 }
 
 /** The calls of a batch that are more than their tools may be called. */

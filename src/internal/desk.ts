@@ -23,7 +23,7 @@ import type * as Opening from "./opening.ts"
 import * as Pausing from "./pausing.ts"
 import * as Probe from "./probe.ts"
 import * as Resilience from "./resilience.ts"
-import type * as Run from "./run.ts"
+import * as Run from "./run.ts"
 import * as Transcript from "./transcript.ts"
 
 type AnyAgent = Agent.Agent<unknown, unknown>
@@ -100,7 +100,7 @@ export const within = <A, E, R>(
 ): Effect.Effect<A, E, R> =>
   own === undefined ? effect : Effect.withFiber(({ context }) => {
     const outer = Services.get(context, Budget.Current)
-    const budget = Budget.isBudget(own) ? own : fresh(own, run)
+    const budget = Budget.isBudget(own) ? own : fresh(own, run, Services.get(context, Pricing.Pricing))
     return Effect.provideService(
       effect,
       Budget.Current,
@@ -108,11 +108,14 @@ export const within = <A, E, R>(
     )
   })
 
-/** A budget of one run, of which a run that was paused has spent something. */
-const fresh = (limits: Budget.Limits, run: Run.Run): Budget.Budget => {
+/** A budget of one run, of which a run that was paused has spent something, it and the agents within it. */
+const fresh = (limits: Budget.Limits, run: Run.Run, pricing: Pricing.Pricing): Budget.Budget => {
   const budget = Budget.make(limits)
-  const tokens = run.spent.reduce((sum, { totalTokens }) => sum + totalTokens, run.batch?.usage.totalTokens ?? 0)
-  budget.spend({ requests: run.turns.length + (run.batch === undefined ? 0 : 1), toolCalls: run.toolCalls, tokens })
+  for (const usage of [...Run.spentBy(run), ...run.before].flatMap(({ spent }) => spent)) {
+    const usd = usage.model === undefined ? 0 : Pricing.costOf(pricing, usage.model, usage) ?? 0
+    budget.spend({ requests: usage.calls, tokens: usage.totalTokens, usd })
+  }
+  budget.spend({ toolCalls: run.toolCalls })
   return budget
 }
 
@@ -138,12 +141,12 @@ export const ask = (
   return asked(desk, run, request, desk.ask)
 }
 
-const asked = (desk: Desk, run: Run.Run, request: Provider.Request, ask: Provider.Ask) => {
+const asked = (desk: Desk, run: Run.Run, request: Provider.Request, ask: Provider.Ask, isAgain = false) => {
   const { probe, watch } = desk
   const turn = run.turns.length
-  const reply = watch === undefined ? ask(request) : Observe.asking(ask, request, watch, turn)
+  const reply = watch === undefined ? ask(request) : Observe.asking(ask, request, watch, turn, isAgain)
   if (probe === undefined) return reply
-  const named = ask === desk.ask ? desk.named : names.get(ask)
+  const named = names.get(ask) ?? desk.named
   return probe.request(
     { agent: run.agent, runId: run.id, turn, request, isStreamed: watch?.deltas === true, named },
     reply
@@ -191,11 +194,25 @@ const prepared = (
       format: agent.output?.format
     }
     const ask = model === undefined ? desk.ask : yield* askOf(run, model)
-    return yield* asked(desk, run, request, ask)
+    const noting: Provider.Ask = (request, sink) =>
+      ask(
+        request,
+        sink && ((deltas) => {
+          isShown = true
+          return sink(deltas)
+        })
+      )
+    const called = names.get(ask)
+    if (called !== undefined) names.set(noting, called)
+    return yield* asked(desk, run, request, noting, isTooLong)
   })
+  let isShown = false
+  // Asked again it is another request, and what was shown cannot be taken back.
   return Effect.catchIf(
     once(false),
-    (error) => !(error instanceof Unprepared) && Resilience.isTooLong(error),
+    (error) =>
+      !(error instanceof Unprepared) && Resilience.isTooLong(error) && !isShown &&
+      (desk.budget === undefined || Budget.takeRequest(desk.budget)),
     () => once(true)
   )
 }

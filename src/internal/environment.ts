@@ -39,7 +39,10 @@ const ofTheFiber = new Set([
   "effect/workflow/Activity/CurrentAttempt",
   "toolfold/Budget/Current",
   "toolfold/Context/CurrentCall",
-  "toolfold/Probe"
+  "toolfold/Probe",
+  "toolfold/telemetry/Conversation",
+  "toolfold/telemetry/CurrentCall",
+  "toolfold/telemetry/CurrentRun"
 ])
 
 /** From a running fiber's context to the one its handlers run in; merged once for each. */

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Issue from "effect/SchemaIssue"
+import type * as Context from "../Context.ts"
 import * as Tool from "../Tool.ts"
 import type * as Turn from "../Turn.ts"
 import * as Arguments from "./arguments.ts"
@@ -31,6 +32,13 @@ export const unreadable = (call: Turn.Call): Turn.Outcome | undefined => {
     ? undefined
     : Outcome.misfit([{ path: "", message: `Expected one object of arguments, got ${Text.describe(call.input)}` }])
 }
+
+/** A call whose fiber somebody interrupted, and not whoever makes it. */
+export const lost = ({ stillRunning }: Context.CallScope): Turn.Outcome => ({
+  _tag: "Interrupted",
+  stillRunning,
+  reason: "the tool interrupted itself"
+})
 
 /** A call that went well. */
 export const success = ({ parts }: Way, encoded: unknown): Turn.Outcome => {

@@ -34,7 +34,7 @@ export const throughPublic = (model: LanguageModel.LanguageModel): Ask => (reque
     return Effect.flatMap(
       model.generateObject({ ...options, schema, objectName: format.name }),
       ({ content }) => toReply(content, request, warnings)
-    )
+    ).pipe(Effect.catch(misfit))
   }
   if (sink === undefined) {
     return Effect.flatMap(model.generateText(options), ({ content }) => toReply(content, request, warnings))
@@ -52,6 +52,21 @@ export const throughPublic = (model: LanguageModel.LanguageModel): Ask => (reque
     }),
     () => toReply(parts, request, warnings)
   )
+}
+
+/** What is no answer of that form is an answer all the same: whoever asked for it says what is wrong with it. */
+const misfit = (error: AiError.AiError): Effect.Effect<Reply, AiError.AiError> => {
+  if (error.reason._tag !== "StructuredOutputError") return Effect.fail(error)
+  const { responseText: text, usage = {} } = error.reason
+  const { inputTokens, outputTokens } = unknownUsage
+  return Effect.succeed({
+    content: [Prompt.makePart("text", { text })],
+    finish: "stop",
+    usage: {
+      inputTokens: { ...inputTokens, total: usage.promptTokens },
+      outputTokens: { ...outputTokens, total: usage.completionTokens }
+    }
+  })
 }
 
 const warningsOf = ({ settings = {} }: Request): Reply["warnings"] => {
@@ -107,13 +122,17 @@ type Opaque = WireTool.Tool<string, {
   readonly failureMode: "return"
 }>
 
-const toolkits = new WeakMap<object, Toolkit.WithHandler<Record<string, Opaque>>>()
+type AnyToolkit = Toolkit.WithHandler<Record<string, Opaque>>
+
+const toolkits = new WeakMap<Tool.Table, WeakMap<object, AnyToolkit>>()
 
 // Calls are not resolved there, so the toolkit says which tools there are and answers none.
-const toolkitOf = ({ format, table }: Request): Toolkit.WithHandler<Record<string, Opaque>> => {
+const toolkitOf = ({ format, table }: Request): AnyToolkit => {
   const source = table.tools.length === 0 ? undefined : format?.source
-  const known = toolkits.get(source ?? table)
-  if (known !== undefined && known.tools[nameOf(table)] === undefined === (source === undefined)) return known
+  const byForm = toolkits.get(table) ?? new WeakMap<object, AnyToolkit>()
+  toolkits.set(table, byForm)
+  const known = byForm.get(source ?? table)
+  if (known !== undefined) return known
   const tools: Record<string, Opaque> = Object.create(null)
   for (const tool of table.tools) Object.defineProperty(tools, tool.name, { value: tool, enumerable: true })
   if (source !== undefined) {
@@ -122,11 +141,11 @@ const toolkitOf = ({ format, table }: Request): Toolkit.WithHandler<Record<strin
     const description = "Gives the final answer. Call it once, alone, when everything else is done."
     Object.defineProperty(tools, name, { value: WireTool.make(name, { description, parameters }), enumerable: true })
   }
-  const toolkit: Toolkit.WithHandler<Record<string, Opaque>> = {
+  const toolkit: AnyToolkit = {
     tools,
     handle: () => Effect.die(new Error("calls are answered by the loop"))
   }
-  toolkits.set(source ?? table, toolkit)
+  byForm.set(source ?? table, toolkit)
   return toolkit
 }
 

@@ -5,6 +5,8 @@ import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import type { Agent } from "../Agent.ts"
 import * as Gate from "../Gate.ts"
+import type * as Pause from "../Pause.ts"
+import type { Paused } from "../Result.ts"
 import type { Registry } from "../ToolRegistry.ts"
 import type * as Turn from "../Turn.ts"
 import type * as Run from "./run.ts"
@@ -12,6 +14,7 @@ import type * as Run from "./run.ts"
 /** A call that waits for somebody's decision, and why. */
 export interface Waiting {
   readonly place: Run.Place
+  readonly waitsFor: Pause.Pending["waitsFor"]
   readonly reason: string
 }
 
@@ -38,7 +41,7 @@ export const gate = Effect.fnUntraced(function*(
   for (const place of batch.places) {
     if (place.outcome !== undefined || place.isAllowed) continue
     const reason = yield* one(agent, run, batch, registry, place, "not asked")
-    if (reason !== undefined) waiting.push({ place, reason })
+    if (reason !== undefined) waiting.push({ place, waitsFor: "approval", reason })
   }
   return waiting
 })
@@ -126,7 +129,7 @@ export const failed = ({ places }: Run.Batch): ReadonlyArray<Waiting> =>
   places.flatMap((place) => {
     const { isTold, outcome } = place
     return !isTold && outcome?._tag === "Failure" && outcome.class === "environment"
-      ? [{ place, reason: outcome.message }]
+      ? [{ place, waitsFor: "environment", reason: outcome.message }]
       : []
   })
 
@@ -135,7 +138,13 @@ const none: ReadonlyArray<Waiting> = []
 /** The calls within which an agent waits: they are not answered yet, whatever they came to. */
 export const waitingWithin = ({ places }: Run.Batch): ReadonlyArray<Waiting> =>
   places.every(({ scope }) => scope.waiting === undefined) ? none : places.flatMap((place) => {
-    if (place.scope.waiting === undefined) return []
+    if (pauseWithin(place) === undefined) return []
     place.outcome = undefined
-    return [{ place, reason: "an agent within it waits" }]
+    return [{ place, waitsFor: "approval", reason: "an agent within it waits" }]
   })
+
+/** How the agent within a call waits, if it does. */
+export const pauseWithin = ({ scope: { waiting } }: Run.Place): Paused | undefined =>
+  typeof waiting === "object" && waiting !== null && "_tag" in waiting && waiting._tag === "Paused"
+    ? waiting as Paused // `Nested` puts it there
+    : undefined

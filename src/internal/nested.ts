@@ -10,7 +10,7 @@ import * as Schema from "effect/Schema"
 import type { Agent } from "../Agent.ts"
 import * as Context from "../Context.ts"
 import type * as Event from "../Event.ts"
-import type * as Pause from "../Pause.ts"
+import * as Pause from "../Pause.ts"
 import * as Ending from "../Result.ts"
 import * as Tool from "../Tool.ts"
 import * as Log from "./log.ts"
@@ -51,8 +51,8 @@ export interface Resumed {
   readonly decisions: Pause.Decisions
 }
 
-/** What an agent within this call is to be resumed with, once. */
-export const resumed = (place: Place | undefined): Resumed | undefined => {
+/** What an agent within this call is to be resumed with, once: the first, since no other may wait. */
+const resumed = (place: Place | undefined): Resumed | undefined => {
   const waiting = place?.scope.waiting
   if (place === undefined || typeof waiting !== "object" || waiting === null) return undefined
   if (!("_tag" in waiting) || waiting._tag !== "Resumed") return undefined
@@ -164,15 +164,22 @@ export const toolOf = <Name extends string, I extends Schema.Struct.Fields, E, R
     handler: (input) =>
       Effect.suspend(() => {
         const at = place()
+        const isFirst = at !== undefined && at.scope.agents++ === 0
+        const going = resumed(at)
         const prompt = options.prompt?.(input as Schema.Struct<I>["Type"]) ?? promptOf(input) // its schema is that of `input`
-        return Effect.matchEffect(run(prompt, at, resumed(at)), {
-          onFailure: failed,
+        return Effect.matchEffect(run(prompt, at, going), {
+          onFailure: (error) => {
+            if (at === undefined || going === undefined || !isUndecided(error)) return failed(error)
+            // Whoever decided can decide again: nothing of it was touched.
+            at.scope.waiting = { _tag: "Paused", pending: pendingOf(going.state), state: going.state }
+            return stopped(`it still waits: ${error.message}`, "")
+          },
           onSuccess: (result) => {
             if (result._tag === "Completed") {
               return Effect.succeed(agent.output === undefined ? result.text : result.value)
             }
             if (result._tag !== "Paused") return stopped(why(result), result.text)
-            if (at !== undefined) at.scope.waiting = result
+            if (isFirst) at.scope.waiting = result
             return stopped("it waits for a decision, for which nobody asks here", result.text)
           }
         })
@@ -180,6 +187,13 @@ export const toolOf = <Name extends string, I extends Schema.Struct.Fields, E, R
   })
   return tool as unknown as AgentTool<Name, I, R> // its input is the one of the options
 }
+
+const isUndecided = (error: unknown): error is Pause.ResumeRefused =>
+  error instanceof Pause.ResumeRefused && error.reason !== "used" && error.reason !== "store"
+
+// A pending call is the same as JSON.
+const pendingOf = (state: Pause.Encoded): ReadonlyArray<Pause.Pending> =>
+  Schema.is(Schema.Struct({ pending: Schema.Array(Pause.Pending) }))(state) ? state.pending : []
 
 const promptOf = (input: object): string =>
   "prompt" in input && typeof input.prompt === "string" ? input.prompt : JSON.stringify(input)

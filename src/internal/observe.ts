@@ -13,6 +13,7 @@ import type * as Event from "../Event.ts"
 import type * as Provider from "../Provider.ts"
 import type { Ended } from "../Result.ts"
 import * as Turn from "../Turn.ts"
+import * as Failing from "./failing.ts"
 import * as Log from "./log.ts"
 import * as Run from "./run.ts"
 import * as SideBySide from "./sideBySide.ts"
@@ -133,13 +134,14 @@ export const asking = Effect.fnUntraced(function*(
   ask: Provider.Ask,
   request: Provider.Request,
   { deltas, emit }: Watch,
-  turn: number
+  turn: number,
+  isAgain: boolean
 ): Effect.fn.Return<Provider.Reply, AiError.AiError> {
   const warning = (reply: Provider.Reply) =>
     reply.warnings === undefined || reply.warnings.length === 0
       ? Effect.succeed(reply)
       : Effect.as(emit([{ _tag: "Warned", turn, warnings: reply.warnings }]), reply)
-  yield* emit([{ _tag: "TurnStart", turn }])
+  if (!isAgain) yield* emit([{ _tag: "TurnStart", turn }])
   if (!deltas) return yield* warning(yield* ask(request))
   const show = ({ delta, type }: Provider.Delta): Event.TextDelta => ({ _tag: tags[type], turn, delta })
   let streamed = false
@@ -176,7 +178,7 @@ export const answering = Effect.fnUntraced(function*(
         attempts: place.scope.attempts,
         durationMs: to - from
       }]))
-  const answered = Effect.map(SideBySide.one(begin), (outcome) => {
+  const answered = Effect.map(SideBySide.one(begin, () => Failing.lost(place.scope)), (outcome) => {
     // Recorded before anybody is told, so that what was shown and what is kept are the same.
     place.outcome = outcome
     return outcome

@@ -7,7 +7,6 @@ import * as Schema from "effect/Schema"
 import type { Agent } from "../Agent.ts"
 import * as Context from "../Context.ts"
 import * as Pause from "../Pause.ts"
-import type { Paused } from "../Result.ts"
 import * as Tool from "../Tool.ts"
 import type { Registry } from "../ToolRegistry.ts"
 import * as Turn from "../Turn.ts"
@@ -41,22 +40,15 @@ const digest = (text: string): string => {
 export const pendingOf = (
   run: Run.Run,
   registry: Registry,
-  waitsFor: Pause.State["reason"],
   waiting: ReadonlyArray<Gating.Waiting>
 ): ReadonlyArray<Pause.Pending> =>
-  waiting.flatMap(({ place, reason }) => {
+  waiting.flatMap(({ place, reason, waitsFor }) => {
     const { id, input, name } = Run.callOf(place)
-    const within = pauseWithin(place)
+    const within = Gating.pauseWithin(place)
     return within === undefined
       ? [{ id, name, input: input ?? {}, agent: run.agent, waitsFor, reason, seal: sealOf(registry, name, input) }]
       : within.pending.map((pending) => ({ ...pending, id: `${id}/${pending.id}` }))
   })
-
-/** How the agent within a call waits, if it does. */
-export const pauseWithin = ({ scope: { waiting } }: Run.Place): Paused | undefined =>
-  typeof waiting === "object" && waiting !== null && "_tag" in waiting && waiting._tag === "Paused"
-    ? waiting as Paused // `Nested` puts it there
-    : undefined
 
 /** A run that waits, as JSON. */
 export const encode = Effect.fnUntraced(function*(
@@ -80,6 +72,7 @@ export const encode = Effect.fnUntraced(function*(
     context: yield* Effect.orDie(Context.encode(run.context.ref.current)),
     spent: run.spent,
     nested: run.nested,
+    before: run.before,
     toolCalls: run.toolCalls,
     ...(run.isOut === undefined ? {} : { isOut: run.isOut }),
     errorsInARow: run.errorsInARow,
@@ -89,12 +82,13 @@ export const encode = Effect.fnUntraced(function*(
     finish: batch.finish,
     usage: batch.usage,
     places: batch.places.map((place) => {
-      const within = pauseWithin(place)
+      const within = Gating.pauseWithin(place)
       return {
         call: Run.callOf(place),
         ...(place.outcome === undefined ? {} : { outcome: place.outcome }),
         attempts: place.scope.attempts,
         isAllowed: place.isAllowed,
+        isTold: place.isTold,
         ...(within === undefined ? {} : { within: within.state })
       }
     })
@@ -241,20 +235,22 @@ const restoreNow = (
   run.turns.push(...state.turns)
   run.spent.push(...state.spent)
   run.nested.push(...state.nested)
+  run.before.push(...state.before)
   run.toolCalls = state.toolCalls
   run.errorsInARow = state.errorsInARow
   run.isOut = state.isOut
   run.pauses = pausesOf(state) + 1
-  const places = state.places.map(({ attempts, call, isAllowed, outcome, within }, at): Run.Place => {
+  const places = state.places.map(({ attempts, call, isAllowed, isTold, outcome, within }, at): Run.Place => {
     run.own(call.id)
     const scope = Context.callScope(context, `${state.runId}-${state.turns.length}-${at}`, undefined, run)
     scope.waiting = within
     scope.attempts = attempts
     for (const write of outcome?._tag === "Success" ? outcome.writes : []) {
       const slots = classes.find(({ id }) => id === write.slots)
-      if (slots !== undefined) scope.writes.push(Context.decodeWrite(slots, write.values))
+      if (slots === undefined) throw new Error(`there is no class of slots ${JSON.stringify(write.slots)}`)
+      scope.writes.push(Context.decodeWrite(slots, write.values))
     }
-    return { call, scope, started: outcome !== undefined, isAllowed, isTold: false, outcome }
+    return { call, scope, started: outcome !== undefined, isAllowed, isTold, isCounted: within !== undefined, outcome }
   })
   const { finish, reasoning, said, text, usage } = state
   return { run, batch: { finish, usage, content: said.content, text, reasoning, places, isDirect: false } }
@@ -304,8 +300,7 @@ export const apply = Effect.fnUntraced(function*(
         place.outcome = Gating.outcomeOf(decision)
         break
       case "Retry":
-        // It takes the place of the call that failed.
-        run.toolCalls--
+        place.isCounted = true
         place.outcome = undefined
         place.started = false
         break
@@ -324,6 +319,7 @@ export const shownOf = (run: Run.Run, batch: Run.Batch): Run.Run => {
     spent: run.spent.slice(),
     context: { ...run.context, ref: { ...run.context.ref } },
     nested: run.nested.slice(),
+    before: run.before.slice(),
     batch: undefined
   }
   const waits = batch.places.map((place) => ({ ...place, scope: Context.callScope(place.scope.context) }))

@@ -28,6 +28,8 @@ export interface Place {
   isAllowed: boolean
   /** Somebody has said that the model is to be told of its failure. */
   isTold: boolean
+  /** It was taken from what the run may call when it began. */
+  isCounted: boolean
   outcome: Turn.Outcome | undefined
 }
 
@@ -82,6 +84,8 @@ export interface Run {
   readonly spent: Array<Usage.Usage>
   /** What agents within it spent, by agent and model. */
   readonly nested: Array<Nested>
+  /** What it spent before it was resumed within a call, which the run around it has counted. */
+  readonly before: Array<Nested>
   /** It runs within a call of another, which waits with it. */
   isNested: boolean
   /** Who watches, for agents within it. */
@@ -106,7 +110,9 @@ export const make = (
   const system = instructions === undefined || instructions.trim() === ""
     ? []
     : [Prompt.makeMessage("system", { content: instructions })]
-  const own = Transcript.ids((at) => `call_${id}_${at}`)
+  const unique = Transcript.ids((at) => `call_${id}_${at}`)
+  // Ids of calls within a call are told apart by a slash.
+  const own = (given: string) => unique(given.includes("/") ? "" : given)
   const healed = Transcript.heal(messages)
   for (const message of healed) {
     if (message.role !== "assistant") continue
@@ -126,6 +132,7 @@ export const make = (
     context: Ref.makeUnsafe(context),
     spent: [],
     nested: [],
+    before: [],
     isNested: false,
     watch: undefined,
     text: "",
@@ -159,13 +166,22 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
       undefined,
       run
     )
-    const place: Place = { call, scope, started: false, isAllowed: false, isTold: false, outcome: undefined }
+    const place: Place = {
+      call,
+      scope,
+      started: false,
+      isAllowed: false,
+      isTold: false,
+      isCounted: false,
+      outcome: undefined
+    }
     // An array that starts with its member has no room to spare; most often there is one call.
     if (places === undefined) places = [place]
     else places.push(place)
     return { ...part, id, params: Arguments.isObject(call.input) ? call.input : {} }
   })
   const usage = Usage.fromResponse(reply.usage, reply.model)
+  spend(run, usage)
   return { finish: reply.finish, usage, content, text, reasoning, places: places ?? [], isDirect: false }
 }
 
@@ -189,7 +205,6 @@ export const settle = (run: Run, batch: Batch, reason: string): Settled => {
   })
   const { context, dropped } = fold(before, places, outcomes)
   run.context.ref.current = context
-  spend(run, usage)
   const isAnswer = isDirect && places.length > 0 && outcomes.every(({ _tag }) => _tag === "Success")
   run.text = isAnswer ? outcomes.map(shown).join("\n") : text
   if (content.length > 0) run.messages.push(Transcript.assistant(content))
@@ -284,8 +299,7 @@ const usageOf = (run: Run, costOf: (model: string, usage: Usage.Usage) => number
 /** Forgets what was spent, for whoever has counted it. */
 export const forget = (run: Run): Effect.Effect<void> =>
   Effect.sync(() => {
-    run.spent.length = 0
-    run.nested.length = 0
+    run.before.push({ agent: run.agent, spent: run.spent.splice(0) }, ...run.nested.splice(0))
   })
 
 /** What names the pause that a run is about to make. */

@@ -4,6 +4,7 @@
  *
  * What is over as soon as it has begun costs no step of the runtime, which is why this is not `Effect.forEach`.
  */
+import * as Cause from "effect/Cause"
 import * as Services from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -11,24 +12,29 @@ import * as Fiber from "effect/Fiber"
 
 /**
  * Runs one for each member, among the services of who waits, and goes on with `then` when all are over. `begin` must not
- * throw; `ended` is told what a member came to, as soon as it is over.
+ * throw; `ended` is told what a member came to, as soon as it is over, and `lost` says it of one whose fiber somebody
+ * interrupted.
  */
 export const run = <M, A, B, E>(
   members: ReadonlyArray<M>,
   most: number,
   begin: (member: M, at: number, running: Services.Context<never>) => Fiber.Fiber<A, E>,
   ended: (member: M, value: A) => void,
+  lost: (member: M) => A,
   then: () => Effect.Effect<B, E>
 ): Effect.Effect<B, E> =>
   Effect.callback((resume) => {
     const services = running()
     let next = 0
     let open = 0
+    let isCancelled = false
     let failure: Exit.Exit<never, E> | undefined
     let fibers: Set<Fiber.Fiber<A, E>> | undefined
     const end = (member: M, exit: Exit.Exit<A, E>): void => {
       open--
+      if (isCancelled) return
       if (Exit.isSuccess(exit)) ended(member, exit.value)
+      else if (Cause.hasInterruptsOnly(exit.cause)) ended(member, lost(member))
       else failure = Exit.failCause(exit.cause)
     }
     // What begins counts first, since it may end others.
@@ -56,15 +62,21 @@ export const run = <M, A, B, E>(
     advance()
     return fibers === undefined ? undefined : Effect.suspend(() => {
       next = members.length
+      isCancelled = true
       return Fiber.interruptAll(fibers ?? [])
     })
   })
 
 /** Runs one thing, and gives what it came to. */
-export const one = <A, E>(begin: (running: Services.Context<never>) => Fiber.Fiber<A, E>): Effect.Effect<A, E> =>
+export const one = <A, E>(
+  begin: (running: Services.Context<never>) => Fiber.Fiber<A, E>,
+  lost: () => A
+): Effect.Effect<A, E> =>
   Effect.callback((resume) => {
     const fiber = begin(running())
-    fiber.addObserver(resume)
+    fiber.addObserver((exit) =>
+      resume(Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? Effect.sync(lost) : exit)
+    )
     return fiber.pollUnsafe() === undefined ? Fiber.interrupt(fiber) : undefined
   })
 
