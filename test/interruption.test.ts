@@ -76,13 +76,14 @@ const scenarios: ReadonlyArray<Scenario> = [
 /** How a run is begun, and how it is ended from outside. */
 type Way = "run" | "stream" | "handle" | "resume"
 
+const resultsOf = (messages: ReadonlyArray<Prompt.Message>) =>
+  messages.flatMap((message) =>
+    message.role === "tool" ? message.content.filter((part) => part.type === "tool-result") : []
+  )
+
 /** What a call would have written that the transcript says was answered well. */
 const written = (messages: ReadonlyArray<Prompt.Message>) => {
-  const good = new Set(messages.flatMap((message) =>
-    message.role === "tool"
-      ? message.content.flatMap((part) => part.type === "tool-result" && !part.isFailure ? [part.id] : [])
-      : []
-  ))
+  const good = new Set(resultsOf(messages).flatMap(({ id, isFailure }) => isFailure ? [] : [id]))
   const labels = messages.flatMap((message) =>
     message.role === "assistant"
       ? message.content.flatMap((part) => {
@@ -129,7 +130,15 @@ const play = async (
   const saying = (...script: ReadonlyArray<ScriptedModel.Turn>) => Effect.provide(ScriptedModel.layer(...script))
   const before = world.settle()
 
-  const options = { prompt: "go", memory, onText: () => Effect.void }
+  const shown: Array<readonly [id: string, isFailure: boolean]> = []
+  const options = {
+    prompt: "go",
+    memory,
+    onText: () => Effect.void,
+    onToolCall: (seen: { readonly event: string; readonly id: string; readonly error?: boolean }) => {
+      if (seen.event === "end") shown.push([seen.id, seen.error === true])
+    }
+  }
   let result: AgentLoop.Result | undefined
   let cancel: AgentLoop.Handle<unknown>["cancel"] | undefined
   const keep = (ended: AgentLoop.Result) =>
@@ -181,6 +190,8 @@ const play = async (
   const kept = await done(Effect.provideContext(stored, services))
   assert.deepStrictEqual(faults(kept.messages), [])
   assert.deepStrictEqual(kept.context, written(kept.messages))
+  const answered = resultsOf(kept.messages).map(({ id, isFailure }) => [id, isFailure] as const)
+  assert.includeDeepMembers(answered, shown)
   if (result !== undefined && result._tag !== "Paused") {
     assert.deepStrictEqual(brief(kept.messages), brief(result.messages))
     assert.deepStrictEqual(kept.context, Log.from(result.context))

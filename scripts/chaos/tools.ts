@@ -63,7 +63,7 @@ export const tooling = () => {
           const attempt = (attempts.get(label) ?? 0) + 1
           attempts.set(label, attempt)
           return attempt < 3 ? Effect.fail(new Busy()) : Effect.succeed(`did ${label}`)
-        })
+        }).pipe(Effect.delay("2 millis"))
       )
   })
   const hear = Tool.make("hear", {
