@@ -190,9 +190,12 @@ export const resume = <E, R, A, RO = never, EM = never, RM = never>(
 ): Effect.Effect<Ending.Result<A>, Ending.ModelFailed | Pause.ResumeRefused | E | EM, R | RO | RM | ToolRegistry> =>
   withModel(
     agent,
-    Effect.flatMap(
-      Desk.reopen(agent, isPaused(paused) ? paused.state : paused, decisions, options),
-      (run) => loop(agent, run, Observe.make(options), options)
+    goOn(
+      agent,
+      options,
+      isPaused(paused) ? paused.state : paused,
+      decisions,
+      (run, how) => loop(agent, run, Observe.make(options), options, how)
     )
   )
 
@@ -232,14 +235,24 @@ export const asTool = <E, R, A, const Name extends string = string, I extends Sc
   options: Nested.Options<Name, I>
 ): Nested.AgentTool<Name, I, R | ToolRegistry> =>
   Nested.toolOf(agent, options, (prompt, place, resumed) => {
-    const opened: Effect.Effect<Run.Run, E | Pause.ResumeRefused, R | ToolRegistry> = resumed === undefined
-      ? Opening.prepare(agent, { prompt })
-      : Effect.tap(Desk.reopen(agent, resumed.state, resumed.decisions), Run.forget)
-    const ran = Effect.flatMap(opened, (run) => {
+    const begin = (run: Run.Run, how?: Protected) => {
       run.isNested = true
-      const running = loop(agent, run, Nested.watch(place, agent.name))
+      const running = loop(agent, run, Nested.watch(place, agent.name), {}, how)
       return Effect.ensuring(running, Effect.sync(() => Nested.count(place, Run.spentBy(run))))
-    })
+    }
+    const ran: Effect.Effect<
+      Ending.Result<A>,
+      E | Ending.ModelFailed | Pause.ResumeRefused,
+      R | ToolRegistry | LanguageModel.LanguageModel
+    > = resumed === undefined
+      ? Effect.flatMap(Opening.prepare(agent, { prompt }), (run) => begin(run))
+      : goOn(
+        agent,
+        {},
+        resumed.state,
+        resumed.decisions,
+        (run, how) => Effect.andThen(Run.forget(run), begin(run, how))
+      )
     return withModel(agent, ran)
   })
 
@@ -261,29 +274,58 @@ const loop = <A>(
   agent: Agent<unknown, unknown, A>,
   run: Run.Run,
   watch: Observe.Watch | undefined,
-  options: Pick<Opening.RunOptions<unknown>, "budget" | "onPartial"> = {}
+  options: Pick<Opening.RunOptions<unknown>, "budget" | "onPartial"> = {},
+  { before, restore }: Protected = unprotected
 ): Effect.Effect<Ending.Result<A>, Ending.ModelFailed, LanguageModel.LanguageModel | ToolRegistry> => {
   // A value was decoded by the schema of the answer.
-  const running = turns(agent, run, watch) as Turns<Ending.Result<A>>
-  const asked = run.thread === undefined ? running : Effect.tap(running, () => rest(run))
-  const whole = Desk.within(options.budget ?? agent.budget, run, Desk.scoped(agent, asked)).pipe(
-    Effect.catch((error) => Effect.flatMap(Run.ended(run), (partial) => Effect.fail(failure(error, partial)))),
-    Effect.onExit((exit) =>
-      Exit.isSuccess(exit) ? Effect.void : Effect.suspend(() => {
-        if (run.batch !== undefined) Run.settle(run, run.batch, "the run ended before it was run")
-        const kept = run.thread === undefined ? Effect.void : Threading.appendLast(run, run.thread)
-        return options.onPartial === undefined
-          ? kept
-          : Effect.andThen(kept, Effect.flatMap(Run.ended(run), (partial) => Observe.partial(options, partial)))
-      })
-    )
+  const running = Effect.andThen(before, turns(agent, run, watch)) as Turns<Ending.Result<A>>
+  const asked = run.thread === undefined ? running : Effect.tap(running, () => Desk.rest(run))
+  const whole = Effect.catch(
+    Desk.within(options.budget ?? agent.budget, run, Desk.scoped(agent, asked)),
+    (error) => Effect.flatMap(Run.ended(run), (partial) => Effect.fail(failure(error, partial)))
   )
   const timed: typeof whole = agent.runTimeout === undefined ? whole : Effect.timeoutOrElse(whole, {
     duration: agent.runTimeout,
-    orElse: () => Effect.map(Run.ended(run), (end) => ({ ...limited("time"), ...end }))
+    orElse: () => Effect.andThen(close(run), Effect.map(Run.ended(run), (end) => ({ ...limited("time"), ...end })))
   })
-  return Nested.probed(run, timed)
+  return Effect.onExit(restore(Nested.probed(run, timed)), (exit) => {
+    if (Exit.isSuccess(exit)) return Effect.void
+    return options.onPartial === undefined ? close(run) : Effect.andThen(
+      close(run),
+      Effect.flatMap(Run.ended(run), (partial) => Observe.partial(options, partial))
+    )
+  })
 }
+
+/** Closes a turn that was cut off, and keeps what there is. */
+const close = (run: Run.Run): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    if (run.batch !== undefined) Run.settle(run, run.batch, "the run ended before it was run")
+    return run.thread === undefined ? Effect.void : Threading.appendLast(run, run.thread)
+  })
+
+/** What a run does first, and how it can be interrupted, where it must be closed whatever happens. */
+interface Protected {
+  readonly before: Effect.Effect<void>
+  readonly restore: <B, EB, RB>(effect: Effect.Effect<B, EB, RB>) => Effect.Effect<B, EB, RB>
+}
+
+const unprotected: Protected = { before: Effect.void, restore: (effect) => effect }
+
+/** Goes on with a pause. From where it is claimed the run is closed whatever happens: nothing of it is lost. */
+const goOn = <A, E, R>(
+  agent: Agent<unknown, unknown>,
+  { memory, slots }: Opening.ResumeOptions<unknown, unknown, unknown>,
+  state: Pause.Encoded,
+  decisions: Pause.Decisions,
+  then: (run: Run.Run, how: Protected) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | Pause.ResumeRefused, R | ToolRegistry> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(
+      Desk.reopen(agent, state, decisions, { memory, slots }),
+      ({ before, run }) => then(run, { before, restore })
+    )
+  )
 
 type Turns<Result> = Effect.Effect<
   Result,
@@ -317,7 +359,7 @@ const turns = Effect.fnUntraced(
       }
       const settled = Run.settle(run, batch, halt === undefined ? "it was not answered" : reasons[halt])
       if (watch !== undefined || settled.dropped.length > 0) yield* Observe.folded(run, settled, watch)
-      if (run.thread !== undefined) yield* rest(run)
+      if (run.thread !== undefined) yield* Desk.rest(run)
       const end = decide(agent, run, batch, halt, settled.isAnswer)
       // What the user has said since is not left unanswered.
       if (end?._tag === "Completed" && run.turns.length < agent.maxTurns && Run.join(run)) continue
@@ -327,16 +369,6 @@ const turns = Effect.fnUntraced(
     return { ...limited(run.turns.length < agent.maxTurns ? "budget" : "turns"), ...Run.end(run, desk.pricing) }
   }
 )
-
-/** Lays what is new into the thread that the run rests in, if it has one. */
-const rest = (run: Run.Run): Effect.Effect<void, Desk.Unprepared> =>
-  run.thread === undefined
-    ? Effect.void
-    // What the thread needs and fails with, the options of the run said.
-    : Effect.mapError(Threading.append(run, run.thread) as Effect.Effect<void, unknown>, (error) => {
-      run.thread = undefined
-      return new Desk.Unprepared(error)
-    })
 
 /** Why the calls of a batch do not run. */
 type Halt = "refused" | "stopped"

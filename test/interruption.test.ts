@@ -201,6 +201,8 @@ const play = async (
     Effect.gen(function*() {
       const pauses = yield* PauseStore.PauseStore
       const [waiting] = yield* pauses.list
+      // A pause that was taken is closed in the thread.
+      if (way === "resume" && waiting === undefined) assert.include(brief(kept.messages).join(), "pay#")
       const state = waiting && (yield* pauses.get(waiting.id))
       if (waiting === undefined || state === undefined) return yield* AgentLoop.run(bot, { prompt: "again", memory })
       return yield* AgentLoop.resume(bot, state, approved(waiting.pending), { memory })

@@ -160,4 +160,13 @@ describe("a run on a thread", () => {
       const { messages, seen, version } = yield* stored
       assert.deepStrictEqual([messages, seen, version], [brief(result.messages), ["a"], 3])
     }).pipe(provided([call("look", { what: "a" })], [call("pay")], "done")))
+
+  it.effect("goes on from a pause in its first turn", () =>
+    Effect.gen(function*() {
+      const paused = yield* AgentLoop.run(bot, { prompt: "pay", memory })
+      if (paused._tag !== "Paused") throw new Error(paused._tag)
+      assert.deepStrictEqual((yield* stored).messages, ["user: pay"])
+      const result = yield* AgentLoop.resume(bot, paused, { call_1: Pause.approve }, { memory })
+      assert.deepStrictEqual((yield* stored).messages, brief(result.messages))
+    }).pipe(provided([call("pay")], "done")))
 })

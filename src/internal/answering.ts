@@ -12,7 +12,7 @@ import type * as Ending from "../Result.ts"
 import * as Tool from "../Tool.ts"
 import type { Registry } from "../ToolRegistry.ts"
 import type * as Turn from "../Turn.ts"
-import type * as Desk from "./desk.ts"
+import * as Desk from "./desk.ts"
 import * as Failing from "./failing.ts"
 import * as Gating from "./gating.ts"
 import * as Log from "./log.ts"
@@ -28,7 +28,7 @@ export const gate = (
   run: Run.Run,
   batch: Run.Batch,
   desk: Desk.Desk
-): Effect.Effect<Ending.Paused | undefined> =>
+): Effect.Effect<Ending.Paused | undefined, Desk.Unprepared> =>
   Gating.isNeeded(agent, batch, desk.registry)
     ? Effect.flatMap(Gating.gate(agent, run, batch, desk.registry), (waiting) =>
       waiting.length > 0 ? paused(run, batch, desk, waiting) : goesOn)
@@ -42,7 +42,7 @@ export const answer = (
   run: Run.Run,
   batch: Run.Batch,
   desk: Desk.Desk
-): Effect.Effect<Ending.Paused | undefined> =>
+): Effect.Effect<Ending.Paused | undefined, Desk.Unprepared> =>
   runOpen(agent, run, batch, desk, () => {
     const failed = agent.onEnvironmentError === "pause" ? Gating.failed(batch) : []
     const within = Gating.waitingWithin(batch)
@@ -56,7 +56,9 @@ const paused = Effect.fnUntraced(function*(
   batch: Run.Batch,
   { registry }: Desk.Desk,
   waiting: ReadonlyArray<Gating.Waiting>
-): Effect.fn.Return<Ending.Paused> {
+): Effect.fn.Return<Ending.Paused, Desk.Unprepared> {
+  // What was asked is in the thread before anybody can go on from here.
+  yield* Desk.rest(run)
   const pending = Pausing.pendingOf(run, registry, waiting)
   const reason = pending.some(({ waitsFor }) => waitsFor === "approval") ? "approval" : "environment"
   const state = yield* Pausing.encode(run, batch, reason, pending)
@@ -77,8 +79,8 @@ const runOpen = (
   run: Run.Run,
   batch: Run.Batch,
   { budget, probe, registry, watch }: Desk.Desk,
-  then: () => Effect.Effect<Ending.Paused | undefined>
-): Effect.Effect<Ending.Paused | undefined> => {
+  then: () => Effect.Effect<Ending.Paused | undefined, Desk.Unprepared>
+): Effect.Effect<Ending.Paused | undefined, Desk.Unprepared> => {
   batch.isDirect = batch.places.every(({ call }) => registry.isReturnDirect(call.name))
   const open = batch.places.every(isOpen) ? batch.places : batch.places.filter(isOpen)
   const beyond = beyondLimits(agent, run, open, budget, registry)

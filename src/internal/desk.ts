@@ -24,6 +24,7 @@ import * as Pausing from "./pausing.ts"
 import * as Probe from "./probe.ts"
 import * as Resilience from "./resilience.ts"
 import * as Run from "./run.ts"
+import * as Threading from "./threading.ts"
 import * as Transcript from "./transcript.ts"
 
 type AnyAgent = Agent.Agent<unknown, unknown>
@@ -126,6 +127,16 @@ export class Unprepared {
     this.error = error
   }
 }
+
+/** Lays what is new into the thread that the run rests in, if it has one. */
+export const rest = (run: Run.Run): Effect.Effect<void, Unprepared> =>
+  run.thread === undefined
+    ? Effect.void
+    // What the thread needs and fails with, the options of the run said.
+    : Effect.mapError(Threading.append(run, run.thread) as Effect.Effect<void, unknown>, (error) => {
+      run.thread = undefined
+      return new Unprepared(error)
+    })
 
 /** Asks the model what comes next. */
 export const ask = (
@@ -252,13 +263,19 @@ const askOf = (
 export const scoped = <A, E, R>(agent: AnyAgent, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   agent.prepare === undefined ? effect : Effect.scoped(effect as Effect.Effect<A, E, R | Scope.Scope>)
 
+/** A run that goes on, and what it does first: what was decided. */
+interface Reopened {
+  readonly run: Run.Run
+  readonly before: Effect.Effect<void>
+}
+
 /** The run of a pause, once everything about it is found good and it was not resumed before. */
 export const reopen = Effect.fnUntraced(function*(
   agent: AnyAgent,
   paused: unknown,
   decisions: Pause.Decisions,
   { memory, slots = [] }: Opening.ResumeOptions<unknown, unknown, unknown> = {}
-): Effect.fn.Return<Run.Run, Pause.ResumeRefused, ToolRegistry> {
+): Effect.fn.Return<Reopened, Pause.ResumeRefused, ToolRegistry> {
   const registry = yield* offeredTo(agent, yield* ToolRegistry)
   const classes = [...registry.slots, ...slots]
   const { context, state } = yield* Pausing.decode(agent.name, paused, decisions, registry, classes)
@@ -282,8 +299,7 @@ export const reopen = Effect.fnUntraced(function*(
     return yield* Effect.fail(new Pause.ResumeRefused({ reason: "used", problems: ["it was resumed before"] }))
   }
   run.batch = batch
-  yield* Pausing.apply(agent, run, batch, registry, decisions)
-  return run
+  return { run, before: Pausing.apply(agent, run, batch, registry, decisions) }
 })
 
 const threadOf = (id: string | undefined): string => id === undefined ? "no thread" : `the thread ${JSON.stringify(id)}`
