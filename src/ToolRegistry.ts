@@ -83,6 +83,8 @@ export interface Registry {
   readonly maxCalls: (name: string) => number | undefined
   /** Whether its calls may need somebody's yes. */
   readonly isSensitive: (name: string) => boolean | undefined
+  /** No tool of it is serial, sensitive, limited or the answer, so that nobody needs to ask for each call. */
+  readonly isSimple: boolean
   /** What the tool itself declares. */
   readonly timeout: (name: string) => Duration.Duration | undefined
   /** What holds for it: what it declares, else what its agent, else what its registry says. */
@@ -390,6 +392,9 @@ const build = (unsorted: ReadonlyArray<Entry>): Registry => {
     table: Tool.table(entries.map(({ tool }) => tool)),
     get,
     meta: ofTool(metaOf),
+    isSimple: entries.every(({ isReturnDirect, isSensitive, isSerial, maxCalls }) =>
+      !isReturnDirect && !isSensitive && !isSerial && maxCalls === undefined
+    ),
     isSerial: (name) => byName.get(name)?.isSerial,
     isReturnDirect: (name) => byName.get(name)?.isReturnDirect,
     isSensitive: (name) => byName.get(name)?.isSensitive,

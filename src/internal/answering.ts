@@ -81,7 +81,7 @@ const runOpen = (
   { budget, probe, registry, watch }: Desk.Desk,
   then: () => Effect.Effect<Ending.Paused | undefined, Desk.Unprepared>
 ): Effect.Effect<Ending.Paused | undefined, Desk.Unprepared> => {
-  batch.isDirect = batch.places.every(({ call }) => registry.isReturnDirect(call.name))
+  batch.isDirect = !registry.isSimple && batch.places.every(({ call }) => registry.isReturnDirect(call.name))
   const open = batch.places.every(isOpen) ? batch.places : batch.places.filter(isOpen)
   const beyond = beyondLimits(agent, run, open, budget, registry)
   const begin = (place: Run.Place, _: number, running: Services.Context<never>): Fiber.Fiber<Turn.Outcome> => {
@@ -144,7 +144,7 @@ const beyondLimits = (
   const left = Math.max(0, agent.maxToolCalls - run.toolCalls)
   const allowed = budget === undefined ? left : Budget.takeCalls(budget, Math.min(left, fresh.length))
   run.toolCalls += fresh.length
-  const beyond = beyondMost(run, fresh, registry)
+  const beyond = registry.isSimple ? none : beyondMost(run, fresh, registry)
   if (allowed < fresh.length) run.isOut = left < fresh.length ? "tool-calls" : "budget"
   if (beyond.length > 0) run.isOut = "tool-calls"
   return allowed < fresh.length ? [...fresh.slice(allowed), ...beyond] : beyond
@@ -176,7 +176,7 @@ const atATime = (
   places: ReadonlyArray<Run.Place>,
   registry: Registry
 ): number =>
-  concurrency === "sequential" || places.some(({ call }) => registry.isSerial(call.name))
+  concurrency === "sequential" || (!registry.isSimple && places.some(({ call }) => registry.isSerial(call.name)))
     ? 1
     : concurrency === "unbounded"
     ? Infinity

@@ -28,7 +28,8 @@ export const isNeeded = (
   { gate }: Agent<unknown, unknown>,
   { places }: Run.Batch,
   registry: Registry
-): boolean => gate !== Gate.sensitive || places.some(({ call }) => registry.isSensitive(call.name))
+): boolean =>
+  gate !== Gate.sensitive || (!registry.isSimple && places.some(({ call }) => registry.isSensitive(call.name)))
 
 /** Gates a batch. What may not run has its outcome then; what waits is given back, and then nothing may run. */
 export const gate = Effect.fnUntraced(function*(

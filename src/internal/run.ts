@@ -223,12 +223,12 @@ export const settle = (run: Run, batch: Batch, reason: string): Settled => {
 }
 
 const spend = ({ spent }: { readonly spent: Array<Usage.Usage> }, usage: Usage.Usage): void => {
-  for (const [at, before] of spent.entries()) {
-    if (before.model !== usage.model) continue
-    spent[at] = Usage.add(before, usage)
-    return
-  }
-  spent.push(usage)
+  const at = spent.length === 1 && spent[0]?.model === usage.model
+    ? 0
+    : spent.findIndex(({ model }) => model === usage.model)
+  const before = spent[at]
+  if (before === undefined) spent.push(usage)
+  else spent[at] = Usage.add(before, usage)
 }
 
 /** What agents within this one spent, and they themselves. */

@@ -12,7 +12,7 @@ import * as Fiber from "effect/Fiber"
 
 /**
  * Runs one for each member, among the services of who waits, and goes on with `then` when all are over. `begin` must not
- * throw; `ended` is told what a member came to, as soon as it is over, and `lost` says it of one whose fiber somebody
+ * throw, nor `then`; `ended` is told what a member came to, as soon as it is over, and `lost` says it of one whose fiber somebody
  * interrupted.
  */
 export const run = <M, A, B, E>(
@@ -48,7 +48,7 @@ export const run = <M, A, B, E>(
         if (exit === undefined) wait(member, fiber)
         else end(member, exit)
       }
-      if (next === members.length && open === 0) resume(failure ?? Effect.suspend(then))
+      if (next === members.length && open === 0) resume(failure ?? then())
     }
     const wait = (member: M, fiber: Fiber.Fiber<A, E>): void => {
       fibers ??= new Set()
