@@ -353,8 +353,7 @@ const turns = Effect.fnUntraced(
       const { batch } = run
       const halt = halts(agent, run, batch)
       if (halt === undefined && batch.places.length > 0) {
-        const paused = (yield* Answering.gate(agent, run, batch, desk)) ??
-          (yield* Answering.answer(agent, run, batch, desk))
+        const paused = yield* Answering.answer(agent, run, batch, desk)
         if (paused !== undefined) return paused
       }
       const settled = Run.settle(run, batch, halt === undefined ? "it was not answered" : reasons[halt])

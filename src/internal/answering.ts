@@ -22,8 +22,8 @@ import type * as Probe from "./probe.ts"
 import * as Run from "./run.ts"
 import * as SideBySide from "./sideBySide.ts"
 
-/** Asks who may run of a batch. Gives the end of the run where something waits. */
-export const gate = (
+/** Answers a batch. Gives the end of the run where something waits. */
+export const answer = (
   agent: Agent<unknown, unknown>,
   run: Run.Run,
   batch: Run.Batch,
@@ -31,25 +31,21 @@ export const gate = (
 ): Effect.Effect<Ending.Paused | undefined, Desk.Unprepared> =>
   Gating.isNeeded(agent, batch, desk.registry)
     ? Effect.flatMap(Gating.gate(agent, run, batch, desk.registry), (waiting) =>
-      waiting.length > 0 ? paused(run, batch, desk, waiting) : goesOn)
-    : goesOn
+      waiting.length > 0 ? paused(run, batch, desk, waiting) : runOpen(agent, run, batch, desk))
+    : runOpen(agent, run, batch, desk)
 
-const goesOn = Effect.succeed(undefined)
-
-/** Runs what may run of a batch. Gives the end of the run where something waits. */
-export const answer = (
+const ended = (
   agent: Agent<unknown, unknown>,
   run: Run.Run,
   batch: Run.Batch,
   desk: Desk.Desk
-): Effect.Effect<Ending.Paused | undefined, Desk.Unprepared> =>
-  runOpen(agent, run, batch, desk, () => {
-    const failed = agent.onEnvironmentError === "pause" ? Gating.failed(batch) : []
-    const within = Gating.waitingWithin(batch)
-    return failed.length + within.length > 0
-      ? paused(run, batch, desk, [...within, ...failed])
-      : goesOn
-  })
+): Effect.Effect<Ending.Paused | undefined, Desk.Unprepared> => {
+  const failed = agent.onEnvironmentError === "pause" ? Gating.failed(batch) : []
+  const within = Gating.waitingWithin(batch)
+  return failed.length + within.length > 0 ? paused(run, batch, desk, [...within, ...failed]) : goesOn
+}
+
+const goesOn = Effect.succeed(undefined)
 
 const paused = Effect.fnUntraced(function*(
   run: Run.Run,
@@ -78,9 +74,9 @@ const runOpen = (
   agent: Agent<unknown, unknown>,
   run: Run.Run,
   batch: Run.Batch,
-  { budget, probe, registry, watch }: Desk.Desk,
-  then: () => Effect.Effect<Ending.Paused | undefined, Desk.Unprepared>
+  desk: Desk.Desk
 ): Effect.Effect<Ending.Paused | undefined, Desk.Unprepared> => {
+  const { budget, probe, registry, watch } = desk
   batch.isDirect = !registry.isSimple && batch.places.every(({ call }) => registry.isReturnDirect(call.name))
   const open = batch.places.every(isOpen) ? batch.places : batch.places.filter(isOpen)
   const beyond = beyondLimits(agent, run, open, budget, registry)
@@ -98,7 +94,7 @@ const runOpen = (
       place.outcome = outcome
     },
     ({ scope }) => Failing.lost(scope),
-    then
+    () => ended(agent, run, batch, desk)
   )
 }
 
