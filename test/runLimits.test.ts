@@ -35,6 +35,22 @@ describe("repeats", () => {
       assert.deepStrictEqual(limitOf(yield* converse([write], [...same(a, a, other, a, a), "done"])), ["Completed", 6])
     }))
 
+  it.effect("arguments are the same only where all of them are", () =>
+    Effect.gen(function*() {
+      const look = Tool.make("look", { input: { at: Schema.Json }, handler: () => Effect.succeed("ok") })
+      const differ: ReadonlyArray<Schema.Json> = [[1], { 0: 1 }, [1, null], [null, 1], { a: [1] }, { a: [2] }, {
+        b: [1]
+      }]
+      const looks = (ats: ReadonlyArray<Schema.Json>) => ats.map((at) => [call("look", { at })])
+      for (const one of differ) {
+        for (const other of differ.filter((at) => at !== one)) {
+          const result = yield* converse([look], [...looks([one, one, other, one, one]), "done"])
+          assert.deepStrictEqual(limitOf(result), ["Completed", 6])
+        }
+        assert.deepStrictEqual(limitOf(yield* converse([look], looks([one, one, one]))), ["repeats", 3])
+      }
+    }))
+
   it.effect("a batch is the same in any order", () =>
     Effect.gen(function*() {
       const [one, two] = [call("write", { p: "a", c: "x" }), call("look")]

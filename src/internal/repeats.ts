@@ -16,27 +16,29 @@ const isPeriodic = (turns: ReadonlyArray<Turn.Turn>, period: number, times: numb
   return true
 }
 
+/** Whether two turns ask for the same, in whatever order. */
 const isSame = (one: Turn.Turn | undefined, other: Turn.Turn | undefined): boolean => {
   if (one === undefined || other === undefined || one.calls.length === 0) return false
   if (one.calls.length !== other.calls.length) return false
-  if (one.calls.every((call, at) => call.name === other.calls[at]?.name && isSameText(call, other.calls[at]))) {
-    return true
-  }
-  const [forms, others] = [one.calls.map(formOf).sort(), other.calls.map(formOf).sort()]
-  return forms.every((form, at) => form === others[at])
+  const left = other.calls.slice()
+  return one.calls.every((call) => {
+    const at = left.findIndex((its) => isSameCall(call, its))
+    if (at >= 0) left.splice(at, 1)
+    return at >= 0
+  })
 }
 
-const isSameText = ({ raw }: Turn.Call, other: Turn.Call | undefined): boolean =>
-  raw !== undefined && raw === other?.raw
+const isSameCall = (one: Turn.Call, other: Turn.Call): boolean => {
+  if (one.name !== other.name) return false
+  if (one.raw !== undefined && one.raw === other.raw) return true
+  return one.input !== undefined && isSameJson(one.input, other.input)
+}
 
-/** A call in one form: whatever the order of keys in its arguments. */
-const formOf = ({ input, name, raw }: Turn.Call): string => `${name} ${input === undefined ? raw : stable(input)}`
-
-const stable = (value: unknown): string =>
-  JSON.stringify(
-    value,
-    (_, member: unknown) =>
-      typeof member === "object" && member !== null && !Array.isArray(member)
-        ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
-        : member
-  ) ?? ""
+// It ends at the first difference, which most often comes early: this is asked in every turn.
+const isSameJson = (one: unknown, other: unknown): boolean => {
+  if (typeof one !== "object" || one === null || typeof other !== "object" || other === null) return one === other
+  if (Array.isArray(one) !== Array.isArray(other)) return false
+  const keys = Object.keys(one)
+  return keys.length === Object.keys(other).length &&
+    keys.every((key) => Object.hasOwn(other, key) && isSameJson(Reflect.get(one, key), Reflect.get(other, key)))
+}
