@@ -2,6 +2,7 @@
  * How does a run become data and data a run? As it is between hearing a turn and answering it.
  */
 import * as Effect from "effect/Effect"
+import { memoize } from "effect/Function"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { Agent } from "../Agent.ts"
@@ -93,7 +94,7 @@ export const encode = Effect.fnUntraced(function*(
       }
     })
   }
-  return yield* Effect.orDie(encodeState(state))
+  return yield* Effect.orDie(Schema.encodeEffect(codecOf(Pause.State))(state))
 })
 
 const restOf = (run: Run.Run, { context, messages, ref, version }: Threading.Place) => ({
@@ -103,9 +104,8 @@ const restOf = (run: Run.Run, { context, messages, ref, version }: Threading.Pla
   isContextThere: context === run.context.ref.current
 })
 
-const codec = Schema.toCodecJson(Pause.State)
-const encodeState = Schema.encodeEffect(codec)
-const decodeState = Schema.decodeUnknownEffect(codec)
+// Made when a run first pauses: most processes start without one that does.
+const codecOf = memoize((state: typeof Pause.State) => Schema.toCodecJson(state))
 
 const refused = (reason: Pause.ResumeRefused["reason"], ...problems: ReadonlyArray<string>) =>
   Effect.fail(new Pause.ResumeRefused({ reason, problems }))
@@ -123,7 +123,7 @@ export const decode = Effect.fnUntraced(function*(
     return yield* refused("unreadable", `its state is not JSON, or larger than ${mostCharacters} characters`)
   }
   const state = yield* Effect.catch(
-    decodeState(given, { errors: "all" }),
+    Schema.decodeUnknownEffect(codecOf(Pause.State))(given, { errors: "all" }),
     (error) => refused("unreadable", `its state is damaged, or of another version: ${Explain.describe(error.issue)}`)
   )
   const damage = contradictions(state)
