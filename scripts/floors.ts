@@ -66,6 +66,7 @@ const floors: { readonly [file: string]: number } = {
   "internal/finalAnswer.ts": 2.5,
   "internal/opening.ts": 3.77,
   "internal/gating.ts": 3.7,
+  "internal/deciding.ts": 3.72,
   "internal/pausing.ts": 3.75,
   "internal/desk.ts": 3.8,
   "internal/nested.ts": 3.85,

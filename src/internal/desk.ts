@@ -18,6 +18,7 @@ import * as Pricing from "../Pricing.ts"
 import * as Provider from "../Provider.ts"
 import { type Registry, ToolRegistry } from "../ToolRegistry.ts"
 import type * as Usage from "../Usage.ts"
+import * as Deciding from "./deciding.ts"
 import * as Observe from "./observe.ts"
 import type * as Opening from "./opening.ts"
 import * as Pausing from "./pausing.ts"
@@ -289,7 +290,7 @@ export const reopen = Effect.fnUntraced(function*(
     const there = isContextThere ? context : Context.empty
     run.thread = { ref: memory, version, messages, turns: state.turns.length, context: there }
   }
-  yield* Pausing.checkEdits(batch, registry, decisions)
+  yield* Deciding.checkEdits(batch, registry, decisions)
   const store = yield* PauseStore.PauseStore
   const isFirst = yield* Effect.catch(
     store.claim(state.id),
@@ -299,7 +300,7 @@ export const reopen = Effect.fnUntraced(function*(
     return yield* Effect.fail(new Pause.ResumeRefused({ reason: "used", problems: ["it was resumed before"] }))
   }
   run.batch = batch
-  return { run, before: Pausing.apply(agent, run, batch, registry, decisions) }
+  return { run, before: Deciding.apply(agent, run, batch, registry, decisions) }
 })
 
 const threadOf = (id: string | undefined): string => id === undefined ? "no thread" : `the thread ${JSON.stringify(id)}`

@@ -57,7 +57,7 @@ const resumed = (place: Place | undefined): Resumed | undefined => {
   if (place === undefined || typeof waiting !== "object" || waiting === null) return undefined
   if (!("_tag" in waiting) || waiting._tag !== "Resumed") return undefined
   place.scope.waiting = undefined
-  return waiting as Resumed // `Pausing.apply` puts it there
+  return waiting as Resumed // `Deciding.apply` puts it there
 }
 
 /** The watch of an agent within a call: its events are those of the run around it, with the way to it. */

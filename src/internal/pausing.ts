@@ -5,12 +5,11 @@ import * as Effect from "effect/Effect"
 import { memoize } from "effect/Function"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { Agent } from "../Agent.ts"
 import * as Context from "../Context.ts"
 import * as Pause from "../Pause.ts"
 import * as Tool from "../Tool.ts"
 import type { Registry } from "../ToolRegistry.ts"
-import * as Turn from "../Turn.ts"
+import { problemsOf, refused } from "./deciding.ts"
 import * as Explain from "./explain.ts"
 import * as Gating from "./gating.ts"
 import * as Run from "./run.ts"
@@ -107,9 +106,6 @@ const restOf = (run: Run.Run, { context, messages, ref, version }: Threading.Pla
 // Made when a run first pauses: most processes start without one that does.
 const codecOf = memoize((state: typeof Pause.State) => Schema.toCodecJson(state))
 
-const refused = (reason: Pause.ResumeRefused["reason"], ...problems: ReadonlyArray<string>) =>
-  Effect.fail(new Pause.ResumeRefused({ reason, problems }))
-
 /** Reads a pause, and says what is wrong with it or with the decisions before anything is touched. */
 export const decode = Effect.fnUntraced(function*(
   agent: string,
@@ -147,7 +143,7 @@ export const decode = Effect.fnUntraced(function*(
       ...changed.map(({ id, name }) => `call ${id}: the tool ${name}, its schema or the input is not what it was`)
     )
   }
-  const misdecided = problemsOf(state, decisions)
+  const misdecided = problemsOf(state.pending, decisions)
   if (misdecided.length > 0) return yield* refused("decisions", ...misdecided)
   const context = yield* Effect.catch(
     Context.decode(state.context, classes),
@@ -189,29 +185,6 @@ const contradictions = (state: Pause.State): ReadonlyArray<string> => {
 }
 
 const pausesOf = ({ id }: Pause.State): number => Number(id.slice(id.lastIndexOf("-") + 1))
-
-const fits = {
-  approval: new Set<Pause.Decision["_tag"]>(["Approve", "Reject", "Reply"]),
-  environment: new Set<Pause.Decision["_tag"]>(["Retry", "Proceed"])
-}
-
-const isDecision = Schema.is(Pause.Decision)
-
-const problemsOf = ({ pending }: Pause.State, decisions: Pause.Decisions): ReadonlyArray<string> => {
-  if (typeof decisions !== "object" || decisions === null) return ["the decisions are no object"]
-  const wanted = new Set(pending.map(({ id }) => id))
-  const unknown = Object.keys(decisions).filter((id) => !wanted.has(id))
-  return [
-    ...unknown.map((id) => `no call ${JSON.stringify(id)} waits`),
-    ...pending.flatMap(({ id, waitsFor }) => {
-      const decision: unknown = Object.hasOwn(decisions, id) ? decisions[id] : undefined
-      if (decision === undefined) return [`call ${id} waits and has no decision`]
-      if (!isDecision(decision)) return [`what was said of call ${id} is no decision`]
-      const tag = decision._tag
-      return fits[waitsFor].has(tag) ? [] : [`call ${id} waits for ${waitsFor}, to which ${tag} is no answer`]
-    })
-  ]
-}
 
 /** The run of a pause, and its batch as it was. */
 export const restore = (
@@ -255,60 +228,6 @@ const restoreNow = (
   const { finish, reasoning, said, text, usage } = state
   return { run, batch: { finish, usage, content: said.content, text, reasoning, places, isDirect: false } }
 }
-
-/** Refuses a decision whose input does not fit, before anything is touched: who gave it can give another. */
-export const checkEdits = Effect.fnUntraced(function*(
-  { places }: Run.Batch,
-  registry: Registry,
-  decisions: Pause.Decisions
-): Effect.fn.Return<void, Pause.ResumeRefused> {
-  const problems: Array<string> = []
-  for (const { call, scope } of places) {
-    const decision = Object.hasOwn(decisions, call.id) ? decisions[call.id] : undefined
-    if (decision?._tag !== "Approve" || !("input" in decision)) continue
-    const { id, name, repairs } = call
-    const read = yield* registry.read({ id, name, input: decision.input, repairs }, scope)
-    if (read._tag === "Misfit") problems.push(`the input of call ${id}: ${Turn.told(read.outcome)}`)
-  }
-  if (problems.length > 0) return yield* refused("decisions", ...problems)
-})
-
-/** Does what was decided, once all of it is found good. */
-export const apply = Effect.fnUntraced(function*(
-  agent: Agent<unknown, unknown>,
-  run: Run.Run,
-  batch: Run.Batch,
-  registry: Registry,
-  decisions: Pause.Decisions
-): Effect.fn.Return<void> {
-  for (const place of batch.places) {
-    const { id } = place.call
-    if (place.scope.waiting !== undefined) {
-      const decided = Object.entries(decisions).filter(([key]) => key.startsWith(`${id}/`))
-      const within = Object.fromEntries(decided.map(([key, decision]) => [key.slice(id.length + 1), decision]))
-      place.scope.waiting = { _tag: "Resumed", state: place.scope.waiting, decisions: within }
-      continue
-    }
-    const decision = Object.hasOwn(decisions, id) ? decisions[id] : undefined
-    switch (decision?._tag) {
-      case "Approve":
-        if ("input" in decision) yield* Gating.edited(agent, run, batch, registry, place, decision.input)
-        else place.isAllowed = true
-        break
-      case "Reject":
-      case "Reply":
-        place.outcome = Gating.outcomeOf(decision)
-        break
-      case "Retry":
-        place.isCounted = true
-        place.outcome = undefined
-        place.started = false
-        break
-      case "Proceed":
-        place.isTold = true
-    }
-  }
-})
 
 /** What a run has to show that waits: a transcript in which each waiting call is answered as that. */
 export const shownOf = (run: Run.Run, batch: Run.Batch): Run.Run => {
