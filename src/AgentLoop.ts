@@ -26,6 +26,7 @@ import * as Handle from "./internal/handle.ts"
 import * as Nested from "./internal/nested.ts"
 import * as Observe from "./internal/observe.ts"
 import * as Opening from "./internal/opening.ts"
+import * as Reopening from "./internal/reopening.ts"
 import * as Repeats from "./internal/repeats.ts"
 import * as Run from "./internal/run.ts"
 import * as Threading from "./internal/threading.ts"
@@ -322,7 +323,7 @@ const goOn = <A, E, R>(
 ): Effect.Effect<A, E | Pause.ResumeRefused, R | ToolRegistry> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(
-      Desk.reopen(agent, state, decisions, { memory, slots }),
+      Reopening.reopen(agent, state, decisions, { memory, slots }),
       ({ before, run }) => then(run, { before, restore })
     )
   )

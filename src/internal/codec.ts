@@ -48,7 +48,14 @@ export const jsonCodec = (schema: Schema.Constraint): Codec => {
 const passesThrough = (ast: AST.AST, seen: Set<AST.AST>): boolean => {
   if (seen.has(ast)) return false
   seen.add(ast)
-  const parts = AST.isObjects(ast)
+  return AST.isUnknown(ast) || AST.isAny(ast) || AST.isObjectKeyword(ast) ||
+    (AST.isDeclaration(ast) && ast.encoding === undefined) ||
+    partsOf(ast).some((part) => passesThrough(part, seen))
+}
+
+/** What a schema is made of, and what it is encoded to. */
+export const partsOf = (ast: AST.AST): ReadonlyArray<AST.AST> => [
+  ...(AST.isObjects(ast)
     ? [...ast.propertySignatures.map(({ type }) => type), ...ast.indexSignatures.map(({ type }) => type)]
     : AST.isArrays(ast)
     ? [...ast.elements, ...ast.rest]
@@ -58,8 +65,6 @@ const passesThrough = (ast: AST.AST, seen: Set<AST.AST>): boolean => {
     ? [ast.thunk()]
     : AST.isDeclaration(ast)
     ? ast.typeParameters
-    : []
-  return AST.isUnknown(ast) || AST.isAny(ast) || AST.isObjectKeyword(ast) ||
-    (AST.isDeclaration(ast) && ast.encoding === undefined) ||
-    [...parts, ...(ast.encoding ?? []).map(({ to }) => to)].some((part) => passesThrough(part, seen))
-}
+    : []),
+  ...(ast.encoding ?? []).map(({ to }) => to)
+]

@@ -11,17 +11,11 @@ import * as Ref from "effect/Ref"
 import type * as Scope from "effect/Scope"
 import * as Agent from "../Agent.ts"
 import * as Budget from "../Budget.ts"
-import * as Context from "../Context.ts"
-import * as Pause from "../Pause.ts"
-import * as PauseStore from "../PauseStore.ts"
 import * as Pricing from "../Pricing.ts"
 import * as Provider from "../Provider.ts"
 import { type Registry, ToolRegistry } from "../ToolRegistry.ts"
 import type * as Usage from "../Usage.ts"
-import * as Deciding from "./deciding.ts"
 import * as Observe from "./observe.ts"
-import type * as Opening from "./opening.ts"
-import * as Pausing from "./pausing.ts"
 import * as Probe from "./probe.ts"
 import * as Resilience from "./resilience.ts"
 import * as Run from "./run.ts"
@@ -263,44 +257,3 @@ const askOf = (
 /** Runs with a scope for the models of its turns, where there may be any. */
 export const scoped = <A, E, R>(agent: AnyAgent, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   agent.prepare === undefined ? effect : Effect.scoped(effect as Effect.Effect<A, E, R | Scope.Scope>)
-
-/** A run that goes on, and what it does first: what was decided. */
-interface Reopened {
-  readonly run: Run.Run
-  readonly before: Effect.Effect<void>
-}
-
-/** The run of a pause, once everything about it is found good and it was not resumed before. */
-export const reopen = Effect.fnUntraced(function*(
-  agent: AnyAgent,
-  paused: unknown,
-  decisions: Pause.Decisions,
-  { memory, slots = [] }: Opening.ResumeOptions<unknown, unknown, unknown> = {}
-): Effect.fn.Return<Reopened, Pause.ResumeRefused, ToolRegistry> {
-  const registry = yield* offeredTo(agent, yield* ToolRegistry)
-  const classes = [...registry.slots, ...slots]
-  const { context, state } = yield* Pausing.decode(agent.name, paused, decisions, registry, classes)
-  if (state.thread?.id !== memory?.id) {
-    const problem = `it rests in ${threadOf(state.thread?.id)}, and is resumed in ${threadOf(memory?.id)}`
-    return yield* Effect.fail(new Pause.ResumeRefused({ reason: "other-thread", problems: [problem] }))
-  }
-  const { batch, run } = yield* Pausing.restore(state, context, classes)
-  if (memory !== undefined && state.thread !== undefined) {
-    const { isContextThere, messages, version } = state.thread
-    const there = isContextThere ? context : Context.empty
-    run.thread = { ref: memory, version, messages, turns: state.turns.length, context: there }
-  }
-  yield* Deciding.checkEdits(batch, registry, decisions)
-  const store = yield* PauseStore.PauseStore
-  const isFirst = yield* Effect.catch(
-    store.claim(state.id),
-    (error) => Effect.fail(new Pause.ResumeRefused({ reason: "store", problems: [error.message] }))
-  )
-  if (!isFirst) {
-    return yield* Effect.fail(new Pause.ResumeRefused({ reason: "used", problems: ["it was resumed before"] }))
-  }
-  run.batch = batch
-  return { run, before: Deciding.apply(agent, run, batch, registry, decisions) }
-})
-
-const threadOf = (id: string | undefined): string => id === undefined ? "no thread" : `the thread ${JSON.stringify(id)}`

@@ -11,9 +11,9 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 
 /**
- * Runs one for each member, among the services of who waits, and goes on with `then` when all are over. `begin` must not
- * throw, nor `then`; `ended` is told what a member came to, as soon as it is over, and `lost` says it of one whose fiber somebody
- * interrupted.
+ * Runs one for each member, among the services of who waits, and goes on with `then` when all are over. `begin` and `then`
+ * must not throw; `ended` is told what a member came to, as soon as it is over, and `lost` says it of one whose fiber
+ * somebody interrupted.
  */
 export const run = <M, A, B, E>(
   members: ReadonlyArray<M>,

@@ -5,6 +5,7 @@
 import type * as WireTool from "effect/ai/Tool"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
+import { partsOf } from "../../internal/codec.ts"
 import * as Results from "../../internal/results.ts"
 import * as Turn from "../../Turn.ts"
 
@@ -97,21 +98,6 @@ const isRedacted = (ast: AST.AST): boolean => {
   return AST.isDeclaration(ast) && typeof representation === "object" && representation !== null &&
     "id" in representation && representation.id === "effect/schema/Redacted"
 }
-
-const partsOf = (ast: AST.AST): ReadonlyArray<AST.AST> => [
-  ...(AST.isObjects(ast)
-    ? [...ast.propertySignatures.map(({ type }) => type), ...ast.indexSignatures.map(({ type }) => type)]
-    : AST.isArrays(ast)
-    ? [...ast.elements, ...ast.rest]
-    : AST.isUnion(ast)
-    ? ast.types
-    : AST.isSuspend(ast)
-    ? [ast.thunk()]
-    : AST.isDeclaration(ast)
-    ? ast.typeParameters
-    : []),
-  ...(ast.encoding ?? []).map(({ to }) => to)
-]
 
 /** JSON without what stands in a redacted place, in the form that it had, so that it still decodes. */
 const mask = (ast: AST.AST, json: unknown, found: (text: string) => void): unknown => {
