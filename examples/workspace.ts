@@ -11,6 +11,7 @@ import * as Stream from "effect/Stream"
 import { dirname } from "node:path"
 import { parseArgs } from "node:util"
 import * as AgentLoop from "toolfold/AgentLoop"
+import type * as Event from "toolfold/Event"
 import * as Turn from "toolfold/Turn"
 import { chooseModel } from "./workspace/model.ts"
 import { Findings, folder, WorkspaceTools } from "./workspace/tools.ts"
@@ -31,6 +32,13 @@ const preview = (u: unknown, most = 100): string => {
   return text.length > most ? `${text.slice(0, most)}…` : text
 }
 
+/** How much the calls of a turn wrote to a slot. */
+const written = ({ writes }: typeof Event.Fold.Type, slot: string): number =>
+  writes.reduce(
+    (sum, { values: { [slot]: value } }) => sum + (Array.isArray(value) ? value.length : Number(value ?? 0)),
+    0
+  )
+
 const show = (event: AgentLoop.Event): Effect.Effect<void> => {
   switch (event._tag) {
     case "CallStart":
@@ -41,19 +49,17 @@ const show = (event: AgentLoop.Event): Effect.Effect<void> => {
           preview(Turn.told(event.outcome))
         }`
       )
-    case "Folded": {
-      const before = Findings.from(event.before)
-      const after = Findings.from(event.context)
+    case "Fold": {
       const changes = [
-        `${after.notes.length - before.notes.length} notes`,
-        `${after.opened.size - before.opened.size} files opened`,
-        `${after.bytesRead - before.bytesRead} bytes read`
+        `${written(event, "notes")} notes`,
+        `${written(event, "opened")} files opened`,
+        `${written(event, "bytesRead")} bytes read`
       ].filter((change) => !change.startsWith("0 "))
       return Console.log(
         `  ± folded: ${changes.length === 0 ? "longest file known" : changes.map((change) => `+${change}`).join(", ")}`
       )
     }
-    case "RunEnd": {
+    case "Result": {
       const { context, text, turns, usage } = event.result
       const { notes, opened } = Findings.from(context)
       const ended = event.result._tag === "Completed" ? "" : `\n(the run ended early: ${event.result._tag})`
@@ -88,7 +94,7 @@ const main = Effect.gen(function*() {
   const model = yield* chooseModel(process.env, values.model)
   yield* Console.log(`${model.line}\nfolder: ${dir}\nquestion: ${question}\n`)
   yield* AgentLoop.stream(agent, { prompt: question }).pipe(
-    Stream.tap((event) => event._tag === "RunEnd" && event.result._tag !== "Completed" ? failing : Effect.void),
+    Stream.tap((event) => event._tag === "Result" && event.result._tag !== "Completed" ? failing : Effect.void),
     Stream.runForEach(show),
     Effect.provide(WorkspaceTools.pipe(Layer.provide(Findings.layer), Layer.provide(folder(dir)))),
     Effect.provide(model.layer)

@@ -3,7 +3,7 @@
  * whether to go on.
  *
  * There is one loop, with an optional watch for what happens: `run` gives it the observers that it was given, or none,
- * and then no event is built; `stream` gives it a queue.
+ * and then no event is built; `stream` gives it whoever reads the stream.
  *
  * @since 0.1.0
  */
@@ -11,25 +11,26 @@ import type * as AiError from "effect/ai/AiError"
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Queue from "effect/Queue"
 import * as Ref from "effect/Ref"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
+import type * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
 import * as Budget from "./Budget.ts"
-import type * as Events from "./Event.ts"
 import * as Answering from "./internal/answering.ts"
 import * as Desk from "./internal/desk.ts"
 import * as FinalAnswer from "./internal/finalAnswer.ts"
 import * as Handle from "./internal/handle.ts"
 import * as Nested from "./internal/nested.ts"
 import * as Observe from "./internal/observe.ts"
+import * as Observers from "./internal/observers.ts"
 import * as Opening from "./internal/opening.ts"
 import * as Reopening from "./internal/reopening.ts"
 import * as Repeats from "./internal/repeats.ts"
 import * as Run from "./internal/run.ts"
+import * as Streaming from "./internal/streaming.ts"
 import * as Threading from "./internal/threading.ts"
+import * as Watch from "./internal/watch.ts"
 import type * as Pause from "./Pause.ts"
 import * as Ending from "./Result.ts"
 import type { ToolRegistry } from "./ToolRegistry.ts"
@@ -49,12 +50,12 @@ export {
 } from "./Result.ts"
 
 /**
- * What `stream` shows: everything that happens, and at the end the result.
+ * What `stream` shows: everything that happens (`toolfold/Event`), and at the end `Result`.
  *
  * @category models
  * @since 0.1.0
  */
-export type Event = Events.Event | { readonly _tag: "RunEnd"; readonly result: Ending.Result }
+export type Event<A = unknown> = Streaming.Shown<A>
 
 /**
  * Runs an agent to its end.
@@ -94,12 +95,13 @@ export const run = <E, R, A, RO = never, EM = never, RM = never>(
 ): Effect.Effect<Ending.Result<A>, Ending.ModelFailed | E | EM, R | RO | RM | ToolRegistry> =>
   withModel(
     agent,
-    Effect.flatMap(Opening.prepare(agent, options), (run) => loop(agent, run, Observe.make(options), options))
+    Effect.flatMap(Opening.prepare(agent, options), (run) =>
+      loop(agent, run, Watch.make(Observers.make(options)), options))
   )
 
 /**
- * Runs an agent and shows what happens while it does; the last event is the result. The run waits while nobody takes the
- * events, and is cancelled with the stream.
+ * Runs an agent and shows what happens while it does, and at the end the result. The run waits while nobody takes the events,
+ * and is cancelled with the stream.
  *
  * @category running
  * @since 0.1.0
@@ -107,26 +109,16 @@ export const run = <E, R, A, RO = never, EM = never, RM = never>(
 export const stream = <E, R, A, RO = never, EM = never, RM = never>(
   agent: Agent<E, R, A>,
   options: Opening.RunOptions<RO, EM, RM>
-): Stream.Stream<Event, Ending.ModelFailed | E | EM, R | RO | RM | ToolRegistry> =>
-  Stream.callback<Event, Ending.ModelFailed | E | EM, R | RO | RM | ToolRegistry>((queue) => {
-    const watch = Observe.both(Observe.make(options), {
-      deltas: true,
-      emit: (events) => Queue.offerAll(queue, events),
-      // Whoever ended the stream reads no more, so what does not fit is dropped.
-      last: (events) => Effect.sync(() => Queue.offerAllUnsafe(queue, events))
-    })
-    return withModel(
+): Stream.Stream<Event<A>, Ending.ModelFailed | E | EM, R | RO | RM | ToolRegistry> =>
+  Streaming.of((sink) =>
+    withModel(
       agent,
-      Effect.flatMap(Opening.prepare(agent, options), (run) => loop(agent, run, watch, options))
-    )
-      .pipe(
-        Effect.flatMap((result) => Queue.offer(queue, { _tag: "RunEnd", result })),
-        Effect.matchCauseEffect({
-          onFailure: (cause) => Queue.failCause(queue, cause),
-          onSuccess: () => Queue.end(queue)
-        })
+      Effect.flatMap(
+        Opening.prepare(agent, options),
+        (run) => loop(agent, run, Watch.make(Observers.make(options), sink), options)
       )
-  }, { bufferSize: 64, strategy: "suspend" })
+    )
+  )
 
 /**
  * Starts an agent and gives a handle on it.
@@ -140,7 +132,7 @@ export const start = <E, R, A, RO = never, EM = never, RM = never>(
 ): Effect.Effect<Handle.Handle<E | EM, A>, E | EM, R | RO | RM | ToolRegistry | Scope.Scope> =>
   Effect.flatMap(withModel(agent, Opening.prepare(agent, options)), (run) =>
     Effect.flatMap(Handle.hold, (held) => {
-      const watch = Observe.both(Observe.make(options), held.watch)
+      const watch = Watch.make(Observers.make(options), held.sink)
       return Handle.make(run, held, withModel(agent, loop(agent, run, watch, options)))
     }))
 
@@ -196,7 +188,7 @@ export const resume = <E, R, A, RO = never, EM = never, RM = never>(
       options,
       isPaused(paused) ? paused.state : paused,
       decisions,
-      (run, how) => loop(agent, run, Observe.make(options), options, how)
+      (run, how) => loop(agent, run, Watch.make(Observers.make(options)), options, how)
     )
   )
 
@@ -274,12 +266,12 @@ const withModel = <A, EA, E, R, RA>(
 const loop = <A>(
   agent: Agent<unknown, unknown, A>,
   run: Run.Run,
-  watch: Observe.Watch | undefined,
+  watch: Watch.Watch | undefined,
   options: Pick<Opening.RunOptions<unknown>, "budget" | "onPartial"> = {},
   { before, restore }: Protected = unprotected
 ): Effect.Effect<Ending.Result<A>, Ending.ModelFailed, LanguageModel.LanguageModel | ToolRegistry> => {
   // A value was decoded by the schema of the answer.
-  const running = Effect.andThen(before, turns(agent, run, watch)) as Turns<Ending.Result<A>>
+  const running = Effect.andThen(before, turns(agent, run)) as Turns<Ending.Result<A>>
   const asked = run.thread === undefined ? running : Effect.tap(running, () => Desk.rest(run))
   const whole = Effect.catch(
     Desk.within(options.budget ?? agent.budget, run, Desk.scoped(agent, asked)),
@@ -289,13 +281,27 @@ const loop = <A>(
     duration: agent.runTimeout,
     orElse: () => Effect.andThen(close(run), Effect.map(Run.ended(run), (end) => ({ ...limited("time"), ...end })))
   })
-  return Effect.onExit(restore(Nested.probed(run, timed)), (exit) => {
+  return Effect.onExit(restore(Nested.probed(run, watched(run, watch, timed))), (exit) => {
     if (Exit.isSuccess(exit)) return Effect.void
-    return options.onPartial === undefined ? close(run) : Effect.andThen(
+    const closed = options.onPartial === undefined ? close(run) : Effect.andThen(
       close(run),
-      Effect.flatMap(Run.ended(run), (partial) => Observe.partial(options, partial))
+      Effect.flatMap(Run.ended(run), (partial) => Observers.partial(options, partial))
     )
+    return watch === undefined ? closed : Effect.andThen(closed, Observe.over(run, watch, exit))
   })
+}
+
+const watched = <A, E, R>(
+  run: Run.Run,
+  watch: Watch.Watch | undefined,
+  running: Effect.Effect<Ending.Result<A>, E, R>
+): Effect.Effect<Ending.Result<A>, E, R> => {
+  if (watch === undefined) return running
+  run.watch = watch
+  return Effect.tap(
+    Effect.andThen(Observe.begun(run, watch), running),
+    (result) => Observe.over(run, watch, Exit.succeed(result))
+  )
 }
 
 /** Closes a turn that was cut off, and keeps what there is. */
@@ -341,13 +347,14 @@ const failure = (error: AiError.AiError | Desk.Unprepared, partial: Ending.Ended
     : new Ending.ModelFailed({ reason: error, partial })
 
 const turns = Effect.fnUntraced(
-  function*(agent: Agent<unknown, unknown>, run: Run.Run, watch: Observe.Watch | undefined) {
-    const desk = yield* Desk.open(agent, watch)
-    run.watch = watch
+  function*(agent: Agent<unknown, unknown>, run: Run.Run) {
+    const desk = yield* Desk.open(agent)
+    const { watch } = run
     while (run.batch !== undefined || run.turns.length < agent.maxTurns) {
       if (run.batch === undefined) {
         Run.join(run)
         if (desk.budget !== undefined && !Budget.takeRequest(desk.budget)) break
+        if (watch !== undefined) yield* Observe.turnStart(run, watch)
         run.batch = Run.hear(run, yield* Desk.ask(desk, agent, run))
         if (desk.budget !== undefined) yield* Desk.charge(desk, run.batch.usage)
       }
@@ -358,8 +365,9 @@ const turns = Effect.fnUntraced(
         if (paused !== undefined) return paused
       }
       const settled = Run.settle(run, batch, halt === undefined ? "it was not answered" : reasons[halt])
-      if (watch !== undefined || settled.dropped.length > 0) yield* Observe.folded(run, settled, watch)
+      if (watch !== undefined || settled.dropped.length > 0) yield* Observe.folded(run, settled)
       if (run.thread !== undefined) yield* Desk.rest(run)
+      if (watch !== undefined) yield* Observe.turnEnd(run, watch)
       const end = decide(agent, run, batch, halt, settled.isAnswer)
       // What the user has said since is not left unanswered.
       if (end?._tag === "Completed" && run.turns.length < agent.maxTurns && Run.join(run)) continue

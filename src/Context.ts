@@ -326,6 +326,26 @@ export const fold = (self: Context, writes: ReadonlyArray<Write>): Context => {
 }
 
 /**
+ * What of a context is not as it was before: the classes of slots that changed.
+ *
+ * @category fold
+ * @since 0.1.0
+ */
+export const changes = (before: Context, after: Context): Context =>
+  make(new Map(Array.from(after.entries).filter(([id, entry]) => before.entries.get(id) !== entry)))
+
+/**
+ * What a call says while it runs: how far it is, or that its body is tried again, because the attempt before failed or was too
+ * late.
+ *
+ * @category running call
+ * @since 0.1.0
+ */
+export type Report =
+  | { readonly _tag: "Progress"; readonly progress: unknown }
+  | { readonly _tag: "Retry"; readonly attempt: number; readonly reason: "failure" | "timeout" }
+
+/**
  * One running call, as its slots see it: the snapshot that it reads and the buffer that it writes to. `open` ends with
  * the call's answer; later writes are dropped and reported.
  *
@@ -346,6 +366,8 @@ export interface CallScope {
   repaired: { readonly input: unknown; readonly repairs: ReadonlyArray<string> } | undefined
   /** How often its body was tried. */
   attempts: number
+  /** Takes what it says while it runs, where somebody watches. */
+  report: ((report: Report) => Effect.Effect<void>) | undefined
   /** The run that makes it, for an agent that is a tool. */
   readonly run: unknown
   /** How the agent within it waits, or what it is resumed with. */
@@ -369,6 +391,7 @@ export const callScope = (context: Context = empty, id = "", outer?: CallScope, 
   outer,
   repaired: undefined,
   attempts: 0,
+  report: undefined,
   run,
   waiting: undefined,
   agents: 0

@@ -24,6 +24,7 @@ import * as Explain from "./internal/explain.ts"
 import * as FailureClass from "./internal/failureClass.ts"
 import * as JsonSchema from "./internal/jsonSchema.ts"
 import * as Options from "./internal/options.ts"
+import * as Reporting from "./internal/reporting.ts"
 import * as Subjects from "./internal/subjects.ts"
 import * as Text from "./internal/text.ts"
 
@@ -422,6 +423,41 @@ export const failureClass: {
     failureClass: FailureClass.FailureClass | ((failure: S["Type"]) => FailureClass.FailureClass)
   ): S["Rebuild"]
 } = dual(2, FailureClass.annotate)
+
+/**
+ * Says how far a handler is, for whoever watches the run: an event `Progress` with this value. Costs next to nothing where
+ * nobody does.
+ *
+ * **Example** (A tool that says how far it is)
+ *
+ * ```ts run
+ * import * as Effect from "effect/Effect"
+ * import * as AgentLoop from "toolfold/AgentLoop"
+ * import * as ScriptedModel from "toolfold/testing/ScriptedModel"
+ * import * as Tool from "toolfold/Tool"
+ * import * as ToolRegistry from "toolfold/ToolRegistry"
+ *
+ * const index = Tool.make("index", {
+ *   handler: () => Effect.as(Effect.forEach([1, 2], (done) => Tool.progress({ done, of: 2 })), "indexed")
+ * })
+ * const seen: Array<unknown> = []
+ *
+ * const program = AgentLoop.run(AgentLoop.make("bot"), {
+ *   prompt: "Index it",
+ *   onEvent: (event) => event._tag === "Progress" ? void seen.push(event.progress) : undefined
+ * }).pipe(
+ *   Effect.provide(ToolRegistry.layer(index)),
+ *   Effect.provide(ScriptedModel.layer([ScriptedModel.call("index")], "Done."))
+ * )
+ * await Effect.runPromise(program)
+ * seen // => [{ done: 1, of: 2 }, { done: 2, of: 2 }]
+ * ```
+ *
+ * @category running call
+ * @since 0.1.0
+ */
+export const progress = (value: Schema.Json): Effect.Effect<void> =>
+  Reporting.report({ _tag: "Progress", progress: value })
 
 /**
  * A foreign promise as (part of) a handler. The function gets a signal that is aborted when the call is interrupted; the

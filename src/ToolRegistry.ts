@@ -27,6 +27,7 @@ import * as Environment from "./internal/environment.ts"
 import * as Failing from "./internal/failing.ts"
 import * as Legal from "./internal/legal.ts"
 import * as Outcome from "./internal/outcome.ts"
+import * as Reporting from "./internal/reporting.ts"
 import * as SideBySide from "./internal/sideBySide.ts"
 import * as Tool from "./Tool.ts"
 import type * as Turn from "./Turn.ts"
@@ -190,7 +191,10 @@ export const fromToolkit = <Tools extends Record<string, WireTool.Any>>(
             run: (input, toolCallId) =>
               handler === undefined
                 ? Effect.die(new Error(`tool ${JSON.stringify(tool.name)} has no handler`))
-                : handler.handler(input, { toolCallId, preliminary: () => Effect.void }),
+                : handler.handler(input, {
+                  toolCallId,
+                  preliminary: (value: unknown) => Reporting.preliminary(tool.successSchema, value)
+                }),
             environment: Environment.make(
               Services.merge(context as Services.Context<never>, handler?.context ?? Services.empty())
             )

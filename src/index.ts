@@ -6,6 +6,7 @@
 export * as AgentLoop from "./AgentLoop.ts"
 export * as Budget from "./Budget.ts"
 export * as Context from "./Context.ts"
+export * as Event from "./Event.ts"
 export * as Gate from "./Gate.ts"
 export * as Memory from "./Memory.ts"
 export * as Pause from "./Pause.ts"

@@ -825,17 +825,20 @@ describe("watching", () => {
         Effect.provide(ScriptedModel.layer(["let me", call("note", { text: "a" })], "done"))
       )
       assert.deepStrictEqual(Array.from(events), [
+        "RunStart",
         "TurnStart",
         "TextDelta let ",
         "TextDelta me",
+        'InputDelta {"text":"a"}',
         "CallStart note",
         "CallEnd note",
-        "Folded",
+        "Fold",
         "TurnEnd",
         "TurnStart",
         "TextDelta done",
         "TurnEnd",
-        "RunEnd"
+        "RunEnd",
+        "Result"
       ])
     }).pipe(Effect.provide(Memo.layer)))
 

@@ -565,7 +565,8 @@ describe("a reply", () => {
       assert.deepStrictEqual(shown, [
         { type: "reasoning", delta: "h", part: 0 },
         { type: "reasoning", delta: "m", part: 0 },
-        { type: "text", delta: "so ", part: 0 }
+        { type: "text", delta: "so ", part: 0 },
+        { type: "input", delta: '{"a":1', part: 0, id: "c1", name: "get" }
       ])
     }))
 

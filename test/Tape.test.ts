@@ -787,17 +787,19 @@ const aCase = Arbitrary.all({
 type Case = typeof aCase extends Arbitrary.Arbitrary<infer A> ? A : never
 type Concurrency = Case["recorded"]
 
-/** Events of a turn, calls in call order, without how long they took. */
+/** Events of a turn, calls in call order, without their numbers and how long they took. */
 const calm = (events: ReadonlyArray<AgentLoop.Event>): ReadonlyArray<unknown> => {
   const order = (calls: ReadonlyArray<Turn.Call>, id: string) => calls.findIndex((call) => call.id === id)
   return events.flatMap((event): ReadonlyArray<unknown> => {
     if (event._tag === "CallStart" || event._tag === "CallEnd") return []
-    if (event._tag !== "TurnEnd") return [event]
+    const record = event._tag === "TurnEnd" ? event.record : undefined
+    const calmed = "seq" in event ? { ...event, seq: undefined } : event
+    if (record === undefined) return [calmed]
     const of = <Tag extends "CallStart" | "CallEnd">(tag: Tag) =>
-      events.flatMap((each) => each._tag === tag && each.turn === event.turn.index ? [each] : [])
-        .toSorted((a, b) => order(event.turn.calls, a.call.id) - order(event.turn.calls, b.call.id))
-        .map((each) => ({ ...each, durationMs: undefined }))
-    return [...of("CallStart"), ...of("CallEnd"), event]
+      events.flatMap((each) => each._tag === tag && each.turn === record.index ? [each] : [])
+        .toSorted((a, b) => order(record.calls, a.call.id) - order(record.calls, b.call.id))
+        .map((each) => ({ ...each, seq: undefined, durationMs: undefined }))
+    return [...of("CallStart"), ...of("CallEnd"), calmed]
   })
 }
 

@@ -141,15 +141,35 @@ describe("an agent as a tool", () => {
       const events = yield* Stream.runCollect(AgentLoop.stream(boss, { prompt: "go" })).pipe(
         Effect.provide([tools, scripted([call("middle", { prompt: "a" })], "done")])
       )
-      const path = (event: AgentLoop.Event): string =>
-        event._tag === "Nested" ? `${event.agent}(${event.callId})/${path(event.event)}` : event._tag
-      assert.deepStrictEqual(events.map(path).filter((each) => each.includes("inner(") && each.includes("Call")), [
-        "middle(call_1)/inner(call_1)/CallStart",
-        "middle(call_1)/inner(call_1)/CallEnd"
-      ])
-      assert.deepStrictEqual(events.filter(({ _tag }) => _tag !== "Nested").map(({ _tag }) => _tag), [
+      const shown = events.flatMap((event) => {
+        if (event._tag === "Result") return []
+        return [[...event.path.map(({ agent, callId }) => `${agent}(${callId})`), event._tag].join("/")]
+      })
+      assert.deepStrictEqual(shown, [
+        "RunStart",
         "TurnStart",
+        "InputDelta",
         "CallStart",
+        "middle(call_1)/RunStart",
+        "middle(call_1)/TurnStart",
+        "middle(call_1)/InputDelta",
+        "middle(call_1)/CallStart",
+        "middle(call_1)/inner(call_1)/RunStart",
+        "middle(call_1)/inner(call_1)/TurnStart",
+        "middle(call_1)/inner(call_1)/InputDelta",
+        "middle(call_1)/inner(call_1)/CallStart",
+        "middle(call_1)/inner(call_1)/CallEnd",
+        "middle(call_1)/inner(call_1)/TurnEnd",
+        "middle(call_1)/inner(call_1)/TurnStart",
+        "middle(call_1)/inner(call_1)/TextDelta",
+        "middle(call_1)/inner(call_1)/TurnEnd",
+        "middle(call_1)/inner(call_1)/RunEnd",
+        "middle(call_1)/CallEnd",
+        "middle(call_1)/TurnEnd",
+        "middle(call_1)/TurnStart",
+        "middle(call_1)/TextDelta",
+        "middle(call_1)/TurnEnd",
+        "middle(call_1)/RunEnd",
         "CallEnd",
         "TurnEnd",
         "TurnStart",
@@ -157,6 +177,10 @@ describe("an agent as a tool", () => {
         "TurnEnd",
         "RunEnd"
       ])
+      assert.deepStrictEqual(
+        events.flatMap((event) => event._tag === "Result" ? [] : [event.seq]),
+        shown.map((_, at) => at)
+      )
     }))
 
   it.effect("ends with the run around it", () =>

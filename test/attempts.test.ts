@@ -393,7 +393,7 @@ describe("a retry", () => {
       for (const event of all) if (event._tag === "CallEnd") attempts.push(event.attempts)
       assert.deepStrictEqual(attempts, [2])
       const end = all.at(-1)
-      assert.deepStrictEqual(end?._tag === "RunEnd" && end.result.turns[0]?.outcomes, [succeeded("done", "try 2")])
+      assert.deepStrictEqual(end?._tag === "Result" && end.result.turns[0]?.outcomes, [succeeded("done", "try 2")])
     }).pipe(Effect.provide(Trip.layer)))
 
   it.effect("has a span for each attempt where a tracer listens", () =>

@@ -32,13 +32,26 @@ const gate = Effect.gen(function*() {
   return { tool, started: Deferred.await(started), open: Deferred.succeed(open, undefined) }
 })
 
+const happened = [
+  "RunStart",
+  "TurnStart",
+  "InputDelta",
+  "CallStart",
+  "CallEnd",
+  "TurnEnd",
+  "TurnStart",
+  "TextDelta",
+  "TurnEnd",
+  "RunEnd"
+]
+
 describe("a handle", () => {
   it.effect("shows everything that happened, also to who begins to watch when it is over", () =>
     Effect.gen(function*() {
       const handle = yield* AgentLoop.start(bot, { prompt: "go" })
       const watching = yield* Effect.forkChild(Stream.runCollect(handle.events))
       yield* handle.await
-      const tags = ["TurnStart", "CallStart", "CallEnd", "TurnEnd", "TurnStart", "TextDelta", "TurnEnd"]
+      const tags = happened
       assert.deepStrictEqual((yield* Fiber.join(watching)).map(({ _tag }) => _tag), tags)
       assert.deepStrictEqual((yield* Stream.runCollect(handle.events)).map(({ _tag }) => _tag), tags)
     }).pipe(Effect.provide([ToolRegistry.layer(look), ScriptedModel.layer([call("look")], "done")])))
@@ -98,7 +111,7 @@ describe("observers", () => {
       }).pipe(Effect.provide([ToolRegistry.layer(look), ScriptedModel.layer([call("look")], "done"), layer]))
       assert.deepStrictEqual([result.text, seen], [
         "done",
-        ["TurnStart", "CallStart", "CallEnd", "TurnEnd", "TurnStart", "TextDelta", "TurnEnd"]
+        happened
       ])
       assert.deepStrictEqual(lines.map(({ message }) => message), [
         "observer onEvent failed",

@@ -1,5 +1,5 @@
 // Wherever a run is interrupted: is its transcript valid, are the writes of each call there whole or not at all, is nothing
-// of it left, and does the next run on its thread work? At every operation of every fiber, and between them.
+// of it left, is what was told of it whole, and does the next run on its thread work? At every operation of every fiber, and between them.
 //
 //   POINTS=all vitest run test/interruption.test.ts     every point, where otherwise 300 are drawn, or so many
 import { assert, describe, it } from "@effect/vitest"
@@ -14,6 +14,7 @@ import * as Stream from "effect/Stream"
 import { inspect } from "node:util"
 import * as AgentLoop from "toolfold/AgentLoop"
 import * as Context from "toolfold/Context"
+import type * as Event from "toolfold/Event"
 import * as Memory from "toolfold/Memory"
 import * as InMemory from "toolfold/memory/InMemory"
 import * as NodeSqlite from "toolfold/memory/NodeSqlite"
@@ -24,7 +25,7 @@ import * as ScriptedModel from "toolfold/testing/ScriptedModel"
 import * as Random from "../scripts/chaos/random.ts"
 import { Log, tooling } from "../scripts/chaos/tools.ts"
 import * as World from "../scripts/chaos/world.ts"
-import { brief, faults, logged } from "./utils.ts"
+import { brief, eventFaults, faults, logged } from "./utils.ts"
 
 const { call } = ScriptedModel
 
@@ -131,9 +132,13 @@ const play = async (
   const before = world.settle()
 
   const shown: Array<readonly [id: string, isFailure: boolean]> = []
+  let told: Array<Event.Event> = []
   const options = {
     prompt: "go",
     memory,
+    onEvent: (event: Event.Event) => {
+      told.push(event)
+    },
     onText: () => Effect.void,
     onToolCall: (seen: { readonly event: string; readonly id: string; readonly error?: boolean }) => {
       if (seen.event === "end") shown.push([seen.id, seen.error === true])
@@ -148,6 +153,8 @@ const play = async (
   const paused = way === "resume"
     ? await done(AgentLoop.run(bot, options).pipe(saying(...script), Effect.provideContext(services)))
     : undefined
+  assert.deepStrictEqual(eventFaults(told), [])
+  told = []
   const ways = {
     resume: Effect.suspend(() =>
       paused?._tag === "Paused"
@@ -157,7 +164,7 @@ const play = async (
     run: Effect.flatMap(AgentLoop.run(bot, options), keep),
     stream: Stream.runForEach(
       AgentLoop.stream(bot, options),
-      (event) => event._tag === "RunEnd" ? keep(event.result) : Effect.void
+      (event) => event._tag === "Result" ? keep(event.result) : Effect.void
     ),
     handle: Effect.scoped(Effect.flatMap(AgentLoop.start(bot, options), (handle) => {
       cancel = handle.cancel
@@ -186,6 +193,8 @@ const play = async (
     )
   }
   assert.deepStrictEqual([world.settle(), tools.held()], [before, 0])
+  assert.deepStrictEqual(eventFaults(told), [])
+  if (result !== undefined) assert.strictEqual(told.at(-1)?._tag, "RunEnd")
 
   const kept = await done(Effect.provideContext(stored, services))
   assert.deepStrictEqual(faults(kept.messages), [])

@@ -205,8 +205,10 @@ describe("settings", () => {
       const events = yield* Stream.runCollect(AgentLoop.stream(agent, { prompt: "go" })).pipe(
         Effect.provide([ToolRegistry.layer(), ScriptedModel.layerPlain("done")])
       )
-      assert.deepStrictEqual(events.filter(({ _tag }) => _tag === "Warned"), [{
-        _tag: "Warned",
+      assert.deepStrictEqual(events.filter(({ _tag }) => _tag === "Warning"), [{
+        _tag: "Warning",
+        seq: 3,
+        path: [],
         turn: 0,
         warnings: ["this model has settings of its own, and was not told of seed, topP"]
       }])

@@ -378,7 +378,7 @@ describe("arguments that nearly fit", () => {
       const asked = { id: "call_1", name: "t", raw }
       const repaired = { ...asked, input: { n: 5, on: true }, repairs }
       const calls = Array.from(events).flatMap((event): ReadonlyArray<readonly [string, unknown]> =>
-        event._tag === "RunEnd"
+        event._tag === "Result"
           ? [[event._tag, event.result.turns[0]?.calls[0]]]
           : "call" in event
           ? [[event._tag, event.call]]
@@ -387,7 +387,7 @@ describe("arguments that nearly fit", () => {
       assert.deepStrictEqual(calls, [
         ["CallStart", { ...asked, input: { n: "5", on: "true" }, repairs: repairs.slice(0, 1) }],
         ["CallEnd", repaired],
-        ["RunEnd", repaired]
+        ["Result", repaired]
       ])
       assert.deepStrictEqual(seen, [{ n: 5, on: true }])
     }))

@@ -2,7 +2,10 @@ import type * as Prompt from "effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Schema from "effect/Schema"
+import { isDeepStrictEqual } from "node:util"
 import * as AgentLoop from "toolfold/AgentLoop"
+import * as Event from "toolfold/Event"
 import * as ScriptedModel from "toolfold/testing/ScriptedModel"
 import type * as Tool from "toolfold/Tool"
 import * as ToolRegistry from "toolfold/ToolRegistry"
@@ -61,6 +64,37 @@ export const faults = (messages: ReadonlyArray<Prompt.Message>): ReadonlyArray<s
     }
     if (message.role === "tool" && messages[at - 1]?.role !== "assistant") found.push(`message ${at} answers nothing`)
   })
+  return found
+}
+
+const asJson = Schema.toCodecJson(Schema.Array(Event.Event))
+
+/**
+ * What is wrong with the events of a run: they are numbered from 0 without gaps, are data, what starts ends once, within what
+ * it is part of, and the end of the run is the last.
+ */
+export const eventFaults = (events: ReadonlyArray<Event.Event>): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  const open = new Set<string>()
+  const start = (what: string) => open.has(what) ? found.push(`${what} starts twice`) : open.add(what)
+  const end = (what: string) => {
+    if (!open.delete(what)) found.push(`${what} ends and did not start`)
+    for (const other of open) if (other.startsWith(`${what}/`)) found.push(`${what} ends before ${other}`)
+  }
+  events.forEach((event, at) => {
+    if (event.seq !== at) found.push(`event ${at} has the number ${event.seq}`)
+    const run = ["run", ...event.path.map(({ callId }) => `${callId}/run`)].join("/")
+    if (event._tag === "RunStart") start(run)
+    else if (!open.has(run)) found.push(`${event._tag} outside of ${run}`)
+    if (event._tag === "RunEnd") end(run)
+    else if (event._tag === "TurnStart") start(`${run}/turn`)
+    else if (event._tag === "TurnEnd") end(`${run}/turn`)
+    else if (event._tag === "CallStart") start(`${run}/${event.call.id}`)
+    else if (event._tag === "CallEnd") end(`${run}/${event.call.id}`)
+  })
+  for (const what of open) found.push(`${what} does not end`)
+  const sent = JSON.parse(JSON.stringify(Schema.encodeSync(asJson)(events)))
+  if (!isDeepStrictEqual(Schema.decodeUnknownSync(asJson)(sent), events)) found.push("it is not the same as JSON")
   return found
 }
 

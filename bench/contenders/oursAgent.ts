@@ -42,7 +42,7 @@ export const define = (
     const take = (event: AgentLoop.Event) =>
       Effect.sync(() => {
         if (event._tag === "TextDelta") onText(event.delta)
-        else if (event._tag === "RunEnd") ({ result } = event)
+        else if (event._tag === "Result") ({ result } = event)
       })
     return Effect.map(
       Stream.runForEach(AgentLoop.stream(agent, { prompt: Work.question }), take),

@@ -21,6 +21,7 @@ import * as Pausing from "./pausing.ts"
 import type * as Probe from "./probe.ts"
 import * as Run from "./run.ts"
 import * as SideBySide from "./sideBySide.ts"
+import type { Watch } from "./watch.ts"
 
 /** Answers a batch. Gives the end of the run where something waits. */
 export const answer = (
@@ -67,6 +68,7 @@ const paused = Effect.fnUntraced(function*(
       (error) => Log.safely(Effect.logWarning("a pause was not kept", error))
     )
   }
+  yield* Observe.paused(run, reason, pending)
   return { _tag: "Paused", reason, pending, state, ...(yield* Run.ended(Pausing.shownOf(run, batch))) }
 })
 
@@ -76,7 +78,8 @@ const runOpen = (
   batch: Run.Batch,
   desk: Desk.Desk
 ): Effect.Effect<Ending.Paused | undefined, Desk.Unprepared> => {
-  const { budget, probe, registry, watch } = desk
+  const { budget, probe, registry } = desk
+  const { watch } = run
   batch.isDirect = !registry.isSimple && batch.places.every(({ call }) => registry.isReturnDirect(call.name))
   const open = batch.places.every(isOpen) ? batch.places : batch.places.filter(isOpen)
   const beyond = beyondLimits(agent, run, open, budget, registry)
@@ -86,7 +89,7 @@ const runOpen = (
       ? registry.begin(place.call, place.scope, running)
       : Effect.runFork(Effect.succeed(tooMany))
   }
-  return SideBySide.run(
+  const running = SideBySide.run(
     open,
     atATime(agent, open, registry),
     watch === undefined && probe === undefined ? begin : around(run, registry, watch, probe, begin),
@@ -96,13 +99,16 @@ const runOpen = (
     ({ scope }) => Failing.lost(scope),
     () => ended(agent, run, batch, desk)
   )
+  return watch === undefined || open === batch.places
+    ? running
+    : Effect.andThen(Observe.unrun(run, batch.places, watch), running)
 }
 
 // Who is watched or measured has a fiber around that of its call.
 const around = (
   run: Run.Run,
   registry: Registry,
-  watch: Observe.Watch | undefined,
+  watch: Watch | undefined,
   probe: Probe.Probe | undefined,
   begin: (place: Run.Place, at: number, running: Services.Context<never>) => Fiber.Fiber<Turn.Outcome>
 ): typeof begin =>

@@ -64,17 +64,22 @@ export interface Reply {
 }
 
 /**
- * A piece of what a model is saying. `part` says of which of its texts, or of its thoughts, counted from 0: a provider that
- * may give several says it.
+ * A piece of what a model is saying, or of the arguments of a call that it makes. `part` says of which of its texts, of its
+ * thoughts or of its calls, counted from 0: a provider that may give several says it. `id` and `name` are those that the
+ * reply has for the call.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Delta {
-  readonly type: "text" | "reasoning"
-  readonly delta: string
-  readonly part?: number | undefined
-}
+export type Delta =
+  | { readonly type: "text" | "reasoning"; readonly delta: string; readonly part?: number | undefined }
+  | {
+    readonly type: "input"
+    readonly delta: string
+    readonly part: number
+    readonly id: string
+    readonly name: string
+  }
 
 /**
  * Takes the pieces of a reply while they arrive, a chunk at a time.

@@ -18,6 +18,7 @@ import * as Tracer from "effect/Tracer"
 import * as Context from "../Context.ts"
 import type * as Guard from "./guard.ts"
 import * as Log from "./log.ts"
+import * as Reporting from "./reporting.ts"
 
 /** The deadline of an attempt passed. */
 export class TimedOut {
@@ -58,11 +59,28 @@ export const run = (
   tries: Tries
 ): Guard.Body => {
   const once = Effect.suspend(() => attempt(plan, body, scope, tries))
-  const tried = plan.retry === undefined
-    ? once
-    : Effect.retry(once, { schedule: plan.retry, while: plan.isTransient })
+  const tried = plan.retry === undefined ? once : again(plan, plan.retry, once, scope)
   const permitted = plan.permits === undefined ? tried : Semaphore.withPermits(plan.permits, 1)(tried)
   return plan.conflictKey === undefined ? permitted : plan.locks.holding(keyOf(plan.conflictKey, input), permitted)
+}
+
+const again = (
+  { isTransient }: Plan,
+  schedule: Schedule.Schedule<unknown, unknown>,
+  once: Guard.Body,
+  scope: Context.CallScope
+): Guard.Body => {
+  let reason: "failure" | "timeout" = "failure"
+  const told = Effect.suspend(() =>
+    scope.attempts === 0 ? Effect.void : Reporting.report({ _tag: "Retry", attempt: scope.attempts + 1, reason })
+  )
+  return Effect.retry(Effect.andThen(told, once), {
+    schedule,
+    while: (failed) => {
+      reason = failed instanceof TimedOut ? "timeout" : "failure"
+      return isTransient(failed)
+    }
+  })
 }
 
 const keyOf = (conflictKey: (input: unknown) => unknown, input: unknown): string => {

@@ -30,7 +30,6 @@ export interface Desk {
   /** Who is there for the agent; `registry` is who answers in this turn. */
   readonly offered: Registry
   registry: Registry
-  readonly watch: Observe.Watch | undefined
   readonly budget: Budget.Budget | undefined
   readonly pricing: Pricing.Pricing
   readonly probe: Probe.Probe | undefined
@@ -40,8 +39,7 @@ export interface Desk {
 
 /** Opens the desk of a run. */
 export const open = (
-  agent: AnyAgent,
-  watch: Observe.Watch | undefined
+  agent: AnyAgent
 ): Effect.Effect<Desk, never, LanguageModel.LanguageModel | ToolRegistry> =>
   Effect.contextWith((context: Services.Context<LanguageModel.LanguageModel | ToolRegistry>) => {
     const probe = Services.get(context, Probe.Probe)
@@ -49,7 +47,6 @@ export const open = (
       ask: Provider.askOf(Services.get(context, LanguageModel.LanguageModel)),
       offered,
       registry: offered,
-      watch,
       budget: Services.get(context, Budget.Current),
       pricing: Services.get(context, Pricing.Pricing),
       probe,
@@ -147,10 +144,11 @@ export const ask = (
   return asked(desk, run, request, desk.ask)
 }
 
-const asked = (desk: Desk, run: Run.Run, request: Provider.Request, ask: Provider.Ask, isAgain = false) => {
-  const { probe, watch } = desk
+const asked = (desk: Desk, run: Run.Run, request: Provider.Request, ask: Provider.Ask) => {
+  const { probe } = desk
+  const { watch } = run
   const turn = run.turns.length
-  const reply = watch === undefined ? ask(request) : Observe.asking(ask, request, watch, turn, isAgain)
+  const reply = watch === undefined ? ask(request) : Observe.asking(ask, request, watch, run)
   if (probe === undefined) return reply
   const named = names.get(ask) ?? desk.named
   return probe.request(
@@ -204,22 +202,22 @@ const prepared = (
       ask(
         request,
         sink && ((deltas) => {
-          isShown = true
+          isShown ||= deltas.some(({ type }) => type !== "input")
           return sink(deltas)
         })
       )
     const called = names.get(ask)
     if (called !== undefined) names.set(noting, called)
-    return yield* asked(desk, run, request, noting, isTooLong)
+    return yield* asked(desk, run, request, noting)
   })
   let isShown = false
   // Asked again it is another request, and what was shown cannot be taken back.
   return Effect.catchIf(
     once(false),
-    (error) =>
+    (error): error is AiError.AiError =>
       !(error instanceof Unprepared) && Resilience.isTooLong(error) && !isShown &&
       (desk.budget === undefined || Budget.takeRequest(desk.budget)),
-    () => once(true)
+    (error) => Effect.andThen(Observe.retried(run, 2, error), once(true))
   )
 }
 

@@ -40,6 +40,7 @@ export const throughPublic = (model: LanguageModel.LanguageModel): Ask => (reque
     return Effect.flatMap(model.generateText(options), ({ content }) => toReply(content, request, warnings))
   }
   const parts: Array<Response.AnyPart> = []
+  const calls: Array<{ readonly id: string; readonly name: string }> = []
   return Effect.flatMap(
     Stream.runForEachArray(model.streamText(options), (chunk) => {
       const deltas: Array<Delta> = []
@@ -47,6 +48,14 @@ export const throughPublic = (model: LanguageModel.LanguageModel): Ask => (reque
         parts.push(part)
         if (part.type === "text-delta") deltas.push({ type: "text", delta: part.delta })
         else if (part.type === "reasoning-delta") deltas.push({ type: "reasoning", delta: part.delta })
+        else if (part.type === "tool-params-start") calls.push(part)
+        else if (part.type === "tool-params-delta") {
+          const at = calls.findLastIndex(({ id }) => id === part.id)
+          const call = calls[at]
+          if (call !== undefined) {
+            deltas.push({ type: "input", delta: part.delta, part: at, id: call.id, name: call.name })
+          }
+        }
       }
       return deltas.length === 0 ? Effect.void : sink(deltas)
     }),

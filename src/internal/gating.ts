@@ -9,6 +9,7 @@ import type * as Pause from "../Pause.ts"
 import type { Paused } from "../Result.ts"
 import type { Registry } from "../ToolRegistry.ts"
 import type * as Turn from "../Turn.ts"
+import * as Observe from "./observe.ts"
 import type * as Run from "./run.ts"
 
 /** A call that waits for somebody's decision, and why. */
@@ -88,6 +89,7 @@ const one = Effect.fnUntraced(function*(
         calls: batch.places.map(({ call }) => call)
       }
     )
+    yield* Observe.gated(run, place, decision._tag, "reason" in decision ? decision.reason : undefined)
     switch (decision._tag) {
       case "Proceed":
         place.isAllowed = true

@@ -14,8 +14,8 @@ import type * as Take from "effect/Take"
 import type * as Event from "../Event.ts"
 import type * as Ending from "../Result.ts"
 import * as Log from "./log.ts"
-import type * as Observe from "./observe.ts"
 import * as Run from "./run.ts"
+import type * as Watch from "./watch.ts"
 
 /**
  * A run that goes on by itself, in the scope that it was started in.
@@ -40,19 +40,20 @@ export interface Handle<out E, out A = unknown> {
 
 /** What a run that is held is watched by. */
 export interface Held {
-  readonly watch: Observe.Watch
+  readonly sink: Watch.Sink
   readonly events: Stream.Stream<Event.Event>
   readonly end: Effect.Effect<void>
 }
 
-/** A watch that many can take events from. */
+/** One who takes events, and of whom many can take them. */
 export const hold: Effect.Effect<Held> = Effect.map(
   PubSub.unbounded<Take.Take<Event.Event>>({ replay: 1_024 }),
   (hub) => {
-    const emit = (events: ReadonlyArray<Event.Event>) =>
-      Arr.isReadonlyArrayNonEmpty(events) ? Effect.asVoid(PubSub.publish(hub, events)) : Effect.void
+    const take = (events: ReadonlyArray<Event.Event>): void => {
+      if (Arr.isReadonlyArrayNonEmpty(events)) PubSub.publishUnsafe(hub, events)
+    }
     return {
-      watch: { deltas: true, emit, last: emit },
+      sink: { deltas: true, all: true, take, told: Effect.void, last: Effect.void },
       events: Stream.fromPubSubTake(hub),
       end: Effect.asVoid(PubSub.publish(hub, Exit.void))
     }

@@ -9,14 +9,13 @@ import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import type { Agent } from "../Agent.ts"
 import * as Context from "../Context.ts"
-import type * as Event from "../Event.ts"
 import * as Pause from "../Pause.ts"
 import * as Ending from "../Result.ts"
 import * as Tool from "../Tool.ts"
 import * as Log from "./log.ts"
-import type * as Observe from "./observe.ts"
 import * as Probe from "./probe.ts"
 import type * as Run from "./run.ts"
+import * as Watch from "./watch.ts"
 
 /**
  * An agent within a call did not come to an answer: why, and what it said last.
@@ -60,20 +59,9 @@ const resumed = (place: Place | undefined): Resumed | undefined => {
   return waiting as Resumed // `Deciding.apply` puts it there
 }
 
-/** The watch of an agent within a call: its events are those of the run around it, with the way to it. */
-export const watch = (place: Place | undefined, agent: string): Observe.Watch | undefined => {
-  const outer = place?.outer.watch as Observe.Watch | undefined // the loop puts it there
-  if (place === undefined || outer === undefined) return undefined
-  const turn = place.outer.turns.length
-  const callId = callIdOf(place)
-  const wrap = (events: ReadonlyArray<Event.Event>) =>
-    events.map((event): Event.Event => ({ _tag: "Nested", turn, callId, agent, event }))
-  return {
-    deltas: outer.deltas,
-    emit: (events) => outer.emit(wrap(events)),
-    last: (events) => outer.last(wrap(events))
-  }
-}
+/** The watch of an agent within a call. */
+export const watch = (place: Place | undefined, agent: string): Watch.Watch | undefined =>
+  place?.outer.watch && Watch.within(place.outer.watch, { callId: callIdOf(place), agent })
 
 /** Runs within the probe, if there is one. */
 export const probed = <A extends Ending.Result, E, R>(

@@ -8,7 +8,7 @@ import type * as Budget from "../Budget.ts"
 import * as Context from "../Context.ts"
 import type * as Memory from "../Memory.ts"
 import * as Id from "./id.ts"
-import type * as Observe from "./observe.ts"
+import type * as Observers from "./observers.ts"
 import * as Run from "./run.ts"
 import * as Threading from "./threading.ts"
 
@@ -18,7 +18,7 @@ import * as Threading from "./threading.ts"
  * @category models
  * @since 0.1.0
  */
-export interface RunOptions<R = never, EM = never, RM = never> extends Observe.Observers<R> {
+export interface RunOptions<R = never, EM = never, RM = never> extends Observers.Observers<R> {
   /** What is asked: text, or messages, with images and files. */
   readonly prompt?: Prompt.RawInput | undefined
   /** The transcript that it follows on. It is healed: every call gets its one result. */
@@ -37,7 +37,7 @@ export interface RunOptions<R = never, EM = never, RM = never> extends Observe.O
  * @category models
  * @since 0.1.0
  */
-export interface ResumeOptions<R = never, EM = never, RM = never> extends Observe.Observers<R> {
+export interface ResumeOptions<R = never, EM = never, RM = never> extends Observers.Observers<R> {
   readonly slots?: ReadonlyArray<Context.AnySlots> | undefined
   readonly budget?: RunOptions["budget"]
   /** The thread that the run rests in, where it was given one. */

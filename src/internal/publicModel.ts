@@ -59,13 +59,15 @@ const toStream = (
     const shown = new Set<string>()
     const merged = new Set<Delta["type"]>()
     const sink: Sink = (deltas) => {
-      const parts = deltas.flatMap(({ delta, part, type }): Array<Response.StreamPartEncoded> => {
+      const parts = deltas.flatMap((piece): Array<Response.StreamPartEncoded> => {
+        const { delta, part, type } = piece
+        if (type === "input") return inputOf(piece, shown)
         const id = `${type}-${part ?? 0}`
-        const piece: Response.StreamPartEncoded = { type: `${type}-delta`, id, delta }
+        const said: Response.StreamPartEncoded = { type: `${type}-delta`, id, delta }
         if (part === undefined) merged.add(type)
-        if (shown.has(id)) return [piece]
+        if (shown.has(id)) return [said]
         shown.add(id)
-        return [{ type: `${type}-start`, id }, piece]
+        return [{ type: `${type}-start`, id }, said]
       })
       return Effect.asVoid(Queue.offerAll(queue, parts))
     }
@@ -84,6 +86,16 @@ const toStream = (
       yield* Queue.end(queue)
     }).pipe(Effect.catchCause((cause) => Queue.failCause(queue, cause)))
   })
+
+const inputOf = (
+  { delta, id, name, part }: Extract<Delta, { readonly type: "input" }>,
+  shown: Set<string>
+): Array<Response.StreamPartEncoded> => {
+  const piece: Response.StreamPartEncoded = { type: "tool-params-delta", id, delta }
+  if (shown.has(`input-${part}`)) return [piece]
+  shown.add(`input-${part}`)
+  return [{ type: "tool-params-start", id, name }, piece]
+}
 
 type Spoken = Prompt.TextPart | Prompt.ReasoningPart
 

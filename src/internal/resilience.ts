@@ -4,6 +4,7 @@
 import * as AiError from "effect/ai/AiError"
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
+import * as Services from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -38,6 +39,11 @@ export interface RetryOptions {
   readonly while?: ((error: AiError.AiError) => boolean) | undefined
 }
 
+/** Who is told that a request is made again: which attempt begins, and what the one before failed with. */
+export const Retrying = Services.Reference<
+  ((attempt: number, error: AiError.AiError) => Effect.Effect<void>) | undefined
+>("toolfold/Retrying", { defaultValue: () => undefined })
+
 export const retrying = (options: RetryOptions = {}): Wrap => {
   const { base = 500, cap = "30 seconds", times = 2, while: mayHelp = isTransient } = options
   refuse("retry", [
@@ -66,11 +72,16 @@ export const retrying = (options: RetryOptions = {}): Wrap => {
             ? Effect.fail(error)
             : report("Debug", "a model failed and is asked again", error).pipe(
               Effect.andThen(wait(error, retries)),
+              Effect.andThen(begin(retries + 2, error)),
               Effect.flatMap(() => attempt(retries + 1))
             ))
       return attempt(0)
     })
 }
+
+/** Says that another attempt begins. */
+const begin = (attempt: number, error: AiError.AiError): Effect.Effect<void> =>
+  Effect.flatMap(Retrying, (told) => told?.(attempt, error) ?? Effect.void)
 
 /** Full jitter: anything up to a number of milliseconds, so that many who failed at once do not come back at once. */
 export const jittered = (most: number): Effect.Effect<number> =>
@@ -104,13 +115,16 @@ const statusOf = (reason: AiError.AiErrorReason): number => "http" in reason ? r
 export const fallback = (first: Ask, ...others: ReadonlyArray<Ask>): Ask => (request, sink) =>
   Effect.suspend(() => {
     const shown = new Shown(sink)
-    const from = (ask: Ask, [next, ...rest]: ReadonlyArray<Ask>): Asked =>
+    const from = (ask: Ask, [next, ...rest]: ReadonlyArray<Ask>, attempt = 1): Asked =>
       next === undefined
         ? ask(request, shown.sink)
         : Effect.catch(ask(request, shown.sink), (error) =>
           shown.any || !isOfOneModel(error)
             ? Effect.fail(error)
-            : Effect.flatMap(report("Warn", "a model failed and the next is asked", error), () => from(next, rest)))
+            : report("Warn", "a model failed and the next is asked", error).pipe(
+              Effect.andThen(begin(attempt + 1, error)),
+              Effect.flatMap(() => from(next, rest, attempt + 1))
+            ))
     return from(first, others)
   })
 
@@ -239,13 +253,13 @@ const timedOut = (deadline: Duration.Duration): AiError.AiError =>
     })
   })
 
-/** Knows whether anything of an answer was shown: what was cannot be taken back. */
+/** Knows whether anything that a model said was shown, which cannot be taken back; a call that never started is none. */
 class Shown {
   any = false
   readonly sink: Sink | undefined
   constructor(sink: Sink | undefined) {
     this.sink = sink && ((deltas) => {
-      this.any ||= deltas.length > 0
+      this.any ||= deltas.some(({ type }) => type !== "input")
       return sink(deltas)
     })
   }

@@ -18,6 +18,7 @@ import * as Usage from "../Usage.ts"
 import * as Arguments from "./arguments.ts"
 import type * as Threading from "./threading.ts"
 import * as Transcript from "./transcript.ts"
+import type { Watch } from "./watch.ts"
 
 /** One call of a batch: what was asked, what it sees and writes, and what became of it. */
 export interface Place {
@@ -88,8 +89,10 @@ export interface Run {
   readonly before: Array<Nested>
   /** It runs within a call of another, which waits with it. */
   isNested: boolean
-  /** Who watches, for agents within it. */
-  watch: unknown
+  /** Who watches it. */
+  watch: Watch | undefined
+  /** Calls whose arguments are arriving, by place: what the provider calls them, and their ids. */
+  arriving: Array<{ readonly given: string; readonly id: string } | undefined> | undefined
   text: string
   toolCalls: number
   errorsInARow: number
@@ -135,6 +138,7 @@ export const make = (
     before: [],
     isNested: false,
     watch: undefined,
+    arriving: undefined,
     text: "",
     toolCalls: 0,
     errorsInARow: 0,
@@ -157,7 +161,7 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
   }
   const content = Transcript.spoken(reply.content).map((part) => {
     if (part.type !== "tool-call") return part
-    const id = run.own(part.id)
+    const id = heard(run, part.id)
     if (part.providerExecuted) return part
     const call = Turn.call({ id, name: part.name, params: part.params }, reply.finish === "length" ? cutOff : undefined)
     const scope = Context.callScope(
@@ -180,12 +184,31 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
     else places.push(place)
     return { ...part, id, params: Arguments.isObject(call.input) ? call.input : {} }
   })
+  run.arriving = undefined
   const usage = Usage.fromResponse(reply.usage, reply.model)
   spend(run, usage)
   return { finish: reply.finish, usage, content, text, reasoning, places: places ?? [], isDirect: false }
 }
 
 const cutOff = { isCutOff: true } as const
+
+/** The id of a call whose arguments are arriving. */
+export const hearing = (run: Run, given: string, at: number): string => {
+  run.arriving ??= []
+  const known = run.arriving[at]
+  if (known?.given === given) return known.id
+  const id = run.own(given)
+  run.arriving[at] = { given, id }
+  return id
+}
+
+const heard = ({ arriving, own }: Run, given: string): string => {
+  const at = arriving === undefined ? -1 : arriving.findIndex((call) => call?.given === given)
+  const call = arriving?.[at]
+  if (arriving === undefined || call === undefined) return own(given)
+  arriving[at] = undefined
+  return call.id
+}
 
 /** What a settled batch changed. */
 export interface Settled {

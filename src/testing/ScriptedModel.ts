@@ -13,6 +13,7 @@ import * as Services from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Provider from "../Provider.ts"
+import * as Pieces from "./internal/pieces.ts"
 
 /**
  * A call that the model makes. Arguments that are text are sent as they are, so that a test can send broken JSON;
@@ -145,7 +146,7 @@ const say = Effect.fnUntraced(
     entry.expect?.(request)
     if (entry.after !== undefined) yield* entry.after
     const content = (entry.says ?? []).map((line) => toPart(line, nextId))
-    if (sink !== undefined) yield* Effect.forEach(content, (part) => speak(part, sink), { discard: true })
+    if (sink !== undefined) yield* Effect.forEach(content, (part) => speak(part, content, sink), { discard: true })
     if (entry.fails !== undefined) return yield* Effect.fail(entry.fails)
     const { input, output } = entry.usage ?? { input: 0, output: 0 }
     const reply: Provider.Reply = {
@@ -169,10 +170,18 @@ const toPart = (line: Line, nextId: () => string): Prompt.AssistantMessagePart =
   return Prompt.makePart("tool-call", { id: line.id ?? nextId(), name: line.call, params, providerExecuted: false })
 }
 
-// Word by word, as a model would.
-const speak = (part: Prompt.AssistantMessagePart, sink: Provider.Sink): Effect.Effect<void> =>
-  part.type === "text" || part.type === "reasoning"
-    ? Effect.forEach(part.text.match(/\S+\s*|\s+/g) ?? [], (delta) => sink([{ type: part.type, delta }]), {
-      discard: true
-    })
-    : Effect.void
+// Word by word, as a model would; a call in one piece.
+const speak = (
+  part: Prompt.AssistantMessagePart,
+  content: ReadonlyArray<Prompt.AssistantMessagePart>,
+  sink: Provider.Sink
+): Effect.Effect<void> => {
+  if (part.type === "tool-call") {
+    const calls = content.filter(({ type }) => type === "tool-call")
+    const pieces = Pieces.ofCalls(content).filter((piece) => calls[piece.part] === part)
+    return pieces.length === 0 ? Effect.void : sink(pieces)
+  }
+  if (part.type !== "text" && part.type !== "reasoning") return Effect.void
+  const { text, type } = part
+  return Effect.forEach(text.match(/\S+\s*|\s+/g) ?? [], (delta) => sink([{ type, delta }]), { discard: true })
+}

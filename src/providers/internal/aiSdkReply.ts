@@ -15,6 +15,8 @@ type Part = Prompt.AssistantMessagePart
 /** A call whose arguments are still arriving. */
 interface Input {
   readonly name: string
+  /** Which of the calls of the answer. */
+  readonly part: number
   readonly isOurs: boolean
   metadata: AiSdk.SharedV4ProviderMetadata | undefined
   text: string
@@ -59,6 +61,7 @@ export const make = ({ ids, names, unknownUsage, warnings }: Options): Reader =>
   const inputs = new Map<string, Input>()
   const sources: Array<AiSdk.LanguageModelV4Source> = []
   const warned = warnings.slice()
+  let begun = 0
   let model: string | undefined
   let finish: Finish | undefined
 
@@ -158,6 +161,7 @@ export const make = ({ ids, names, unknownUsage, warnings }: Options): Reader =>
       case "tool-input-start":
         inputs.set(part.id, {
           name: part.toolName,
+          part: begun++,
           isOurs: part.providerExecuted !== true,
           metadata: part.providerMetadata,
           text: "",
@@ -169,9 +173,14 @@ export const make = ({ ids, names, unknownUsage, warnings }: Options): Reader =>
         const input = inputs.get(part.id)
         if (input === undefined) return undefined
         input.metadata = Marks.joined(input.metadata, part.providerMetadata)
-        if (part.type === "tool-input-delta") input.text += part.delta
-        else input.ended = true
-        return undefined
+        if (part.type === "tool-input-end") {
+          input.ended = true
+          return undefined
+        }
+        input.text += part.delta
+        return part.delta === "" || !input.isOurs
+          ? undefined
+          : { type: "input", delta: part.delta, part: input.part, id: part.id, name: names.from(input.name) }
       }
       case "stream-start":
         reader.warn(part.warnings)

@@ -15,26 +15,39 @@ export interface Call {
 
 type Piece = Readonly<Call>
 
+/** What was added to the arguments of which call, and which it is in the answer. */
+export interface Added {
+  readonly call: Readonly<Call>
+  readonly at: number
+  readonly args: string
+}
+
 /** Collects the calls of one answer. */
 export const make = () => {
   const calls: Array<Call> = []
-  const open = (piece: Piece): void => {
-    calls.push({ ...piece })
+  const open = (piece: Piece): Call => {
+    const call = { ...piece }
+    calls.push(call)
+    return call
   }
-  const add = (piece: Piece, isFirst: boolean): void => {
+  const add = (piece: Piece, isFirst: boolean): Call => {
     const call = continued(calls, piece, isFirst)
     if (call === undefined) return open(piece)
     if (call.id === "") call.id = piece.id
     if (call.name === "") call.name = piece.name
     call.args += piece.args
     call.extra ??= piece.extra
+    return call
   }
+  const added = (piece: Piece, call: Call): Added => ({ call, at: calls.indexOf(call), args: piece.args })
   return {
     all: (): ReadonlyArray<Call> => calls,
     /** The calls of a whole message: each element is one. */
-    whole: (elements: ReadonlyArray<unknown>): void => elements.map(read).forEach(open),
+    whole: (elements: ReadonlyArray<unknown>): ReadonlyArray<Added> =>
+      elements.map(read).map((piece) => added(piece, open(piece))),
     /** The calls in one piece of a stream. */
-    piece: (elements: ReadonlyArray<unknown>): void => elements.map(read).forEach((piece, at) => add(piece, at === 0))
+    piece: (elements: ReadonlyArray<unknown>): ReadonlyArray<Added> =>
+      elements.map(read).map((piece, at) => added(piece, add(piece, at === 0)))
   }
 }
 

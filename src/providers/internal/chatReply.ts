@@ -49,7 +49,13 @@ export const make = ({ idPrefix, ids, names, warnings }: Options): Reader => {
   const details: Array<unknown> = []
   const calls = Calls.make()
 
-  const take = (chunk: Json, message: (choice: Json) => Json, readCalls: (calls: ReadonlyArray<unknown>) => void) => {
+  const idOf = ({ id }: Calls.Call, at: number): string => id === "" ? `${idPrefix}_${at}` : ids.from(id)
+
+  const take = (
+    chunk: Json,
+    message: (choice: Json) => Json,
+    readCalls: (calls: ReadonlyArray<unknown>) => ReadonlyArray<Calls.Added>
+  ) => {
     const deltas: Array<Provider.Delta> = []
     const choices = list(chunk.choices).map(object)
     const choice = choices.find(({ index }) => index === undefined || index === null || index === 0)
@@ -72,15 +78,20 @@ export const make = ({ idPrefix, ids, names, warnings }: Options): Reader => {
         ["reasoning", (named === undefined ? "" : text(rest[named])) + spoken.thought],
         ["text", spoken.said + text(refusal)]
       ] as const
-    ) if (delta !== "") deltas.push({ type, delta })
-    for (const { delta, type } of deltas) {
+    ) {
+      if (delta !== "") deltas.push({ type, delta })
       if (type === "text") said += delta
       else thought += delta
     }
     for (const detail of list(reasoning_details)) details.push(detail)
     const called = list(tool_calls)
     // The form that calls had before there were tools.
-    readCalls(called.length === 0 && isJson(function_call) ? [{ function: function_call }] : called)
+    const added = readCalls(called.length === 0 && isJson(function_call) ? [{ function: function_call }] : called)
+    for (const { args, at, call } of added) {
+      if (args !== "" && call.name !== "") {
+        deltas.push({ type: "input", delta: args, part: at, id: idOf(call, at), name: names.from(call.name) })
+      }
+    }
     return deltas
   }
 
@@ -99,7 +110,7 @@ export const make = ({ idPrefix, ids, names, warnings }: Options): Reader => {
         ...(said === "" ? [] : [Prompt.makePart("text", { text: said })]),
         ...calls.all().map((call, at) =>
           Prompt.makePart("tool-call", {
-            id: call.id === "" ? `${idPrefix}_${at}` : ids.from(call.id),
+            id: idOf(call, at),
             name: names.from(call.name),
             params: call.args,
             providerExecuted: false,

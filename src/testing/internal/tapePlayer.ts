@@ -14,6 +14,7 @@ import type * as Provider from "../../Provider.ts"
 import * as Tool from "../../Tool.ts"
 import type * as ToolRegistry from "../../ToolRegistry.ts"
 import type * as Turn from "../../Turn.ts"
+import * as Pieces from "./pieces.ts"
 import * as Deck from "./tapeDeck.ts"
 import { Drift, inCall, LeftOver, Miss } from "./tapeErrors.ts"
 import * as Lines from "./tapeLines.ts"
@@ -92,8 +93,9 @@ export const make = Effect.fnUntraced(function*<R>(
           : halt(drift({ turn: next.turn, within }, difference, plain))
       }
       place.isUsed = true
-      const { deltas = [] } = place.line
-      const shown = sink === undefined ? Effect.void : Effect.forEach(deltas, (chunk) => sink(chunk), { discard: true })
+      const shown = sink === undefined
+        ? Effect.void
+        : Effect.forEach(piecesOf(place.line), (chunk) => sink(chunk), { discard: true })
       return Effect.ensuring(
         Effect.andThen(shown, said(place.line.said)),
         Effect.sync(() => saying.goOn(within))
@@ -268,3 +270,8 @@ const leftOf = (
     )
   ]
 }
+
+/** What was shown of an answer that was streamed. */
+const piecesOf = ({ deltas, said }: Lines.Asked): ReadonlyArray<ReadonlyArray<Provider.Delta>> =>
+  [...deltas ?? [], deltas === undefined || said._tag !== "Replied" ? [] : Pieces.ofCalls(said.reply.content)]
+    .filter((pieces) => pieces.length > 0)

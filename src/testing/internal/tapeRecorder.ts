@@ -85,9 +85,11 @@ export const make = Effect.fnUntraced(function*<R>(
       const within = Readings.line()
       // Now, since the transcript goes on growing.
       const canonical = Result.try(() => outliner.request(request))
-      const deltas: Array<ReadonlyArray<Provider.Delta>> = []
+      const deltas: Array<ReadonlyArray<Said>> = []
       const asked = sink === undefined ? model(request) : model(request, (chunk) => {
-        deltas.push(chunk.slice())
+        // What is redacted in arguments lies across their pieces; the call itself is in the answer.
+        const said = chunk.flatMap((delta) => delta.type === "input" ? [] : [delta])
+        if (said.length > 0) deltas.push(said)
         return sink(chunk)
       })
       return Effect.onExit(asked, (exit) =>
@@ -98,7 +100,7 @@ export const make = Effect.fnUntraced(function*<R>(
             within,
             ...taken(listening, within),
             request: shortened(within, Result.getOrThrow(canonical).outline),
-            ...(deltas.length === 0 ? {} : { deltas: whole(deltas, cleaner) }),
+            ...(sink === undefined ? {} : { deltas: whole(deltas, cleaner) }),
             said
           }
         }))
@@ -173,10 +175,12 @@ const replyOf = (
 
 type Deltas = NonNullable<Lines.Asked["deltas"]>
 
-const isOf = (one: Provider.Delta) => (other: Provider.Delta) => one.type === other.type && one.part === other.part
+type Said = Extract<Provider.Delta, { readonly type: "text" | "reasoning" }>
+
+const isOf = (one: Said) => (other: Said) => one.type === other.type && one.part === other.part
 
 /** The pieces of an answer; one of them all where a secret lies across several. */
-const whole = (deltas: ReadonlyArray<ReadonlyArray<Provider.Delta>>, cleaner: Secrets.Cleaner): Deltas => {
+const whole = (deltas: ReadonlyArray<ReadonlyArray<Said>>, cleaner: Secrets.Cleaner): Deltas => {
   const all = deltas.flat()
   const firsts = all.filter((delta, at) => all.findIndex(isOf(delta)) === at)
   const joined = firsts.map((first) => ({
