@@ -271,7 +271,8 @@ const loop = <A>(
   { before, restore }: Protected = unprotected
 ): Effect.Effect<Ending.Result<A>, Ending.ModelFailed, LanguageModel.LanguageModel | ToolRegistry> => {
   // A value was decoded by the schema of the answer.
-  const running = Effect.andThen(before, turns(agent, run)) as Turns<Ending.Result<A>>
+  const asking = before === undefined ? turns(agent, run) : Effect.andThen(before, turns(agent, run))
+  const running = asking as Turns<Ending.Result<A>>
   const asked = run.thread === undefined ? running : Effect.tap(running, () => Desk.rest(run))
   const whole = Effect.catch(
     Desk.within(options.budget ?? agent.budget, run, Desk.scoped(agent, asked)),
@@ -313,11 +314,11 @@ const close = (run: Run.Run): Effect.Effect<void> =>
 
 /** What a run does first, and how it can be interrupted, where it must be closed whatever happens. */
 interface Protected {
-  readonly before: Effect.Effect<void>
+  readonly before: Effect.Effect<void> | undefined
   readonly restore: <B, EB, RB>(effect: Effect.Effect<B, EB, RB>) => Effect.Effect<B, EB, RB>
 }
 
-const unprotected: Protected = { before: Effect.void, restore: (effect) => effect }
+const unprotected: Protected = { before: undefined, restore: (effect) => effect }
 
 /** Goes on with a pause. From where it is claimed the run is closed whatever happens: nothing of it is lost. */
 const goOn = <A, E, R>(

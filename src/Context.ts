@@ -367,13 +367,13 @@ export interface CallScope {
   /** How often its body was tried. */
   attempts: number
   /** Takes what it says while it runs, where somebody watches. */
-  report: ((report: Report) => Effect.Effect<void>) | undefined
+  report?: (report: Report) => Effect.Effect<void>
   /** The run that makes it, for an agent that is a tool. */
   readonly run: unknown
   /** How the agent within it waits, or what it is resumed with. */
-  waiting: unknown
-  /** How many agents have run within it. */
-  agents: number
+  waiting?: unknown
+  /** An agent has run within it. */
+  hasAgent?: boolean
 }
 
 /**
@@ -391,10 +391,7 @@ export const callScope = (context: Context = empty, id = "", outer?: CallScope, 
   outer,
   repaired: undefined,
   attempts: 0,
-  report: undefined,
-  run,
-  waiting: undefined,
-  agents: 0
+  run
 })
 
 /**

@@ -149,6 +149,9 @@ export const total = (
   spent: ReadonlyArray<Usage>,
   costOf: (model: string, usage: Usage) => number | undefined
 ): Total => {
+  const [only = empty] = spent
+  // Many providers name no model, and then there is nothing to price or to list.
+  if (spent.length < 2 && only.model === undefined) return { ...only, byModel: {} }
   const priced = spent.map((usage) => {
     const costUsd = usage.model === undefined ? undefined : costOf(usage.model, usage)
     return costUsd === undefined ? usage : { ...usage, costUsd }

@@ -142,7 +142,9 @@ const beyondLimits = (
   registry: Registry
 ): ReadonlyArray<Run.Place> => {
   // One that goes on was counted when it began.
-  const fresh = open.every(({ isCounted }) => !isCounted) ? open : open.filter(({ isCounted }) => !isCounted)
+  const fresh = open.every(({ isCounted }) => isCounted !== true)
+    ? open
+    : open.filter(({ isCounted }) => isCounted !== true)
   const left = Math.max(0, agent.maxToolCalls - run.toolCalls)
   const allowed = budget === undefined ? left : Budget.takeCalls(budget, Math.min(left, fresh.length))
   run.toolCalls += fresh.length

@@ -152,7 +152,8 @@ export const toolOf = <Name extends string, I extends Schema.Struct.Fields, E, R
     handler: (input) =>
       Effect.suspend(() => {
         const at = place()
-        const isFirst = at !== undefined && at.scope.agents++ === 0
+        const isFirst = at !== undefined && at.scope.hasAgent !== true
+        if (isFirst) at.scope.hasAgent = true
         const going = resumed(at)
         const prompt = options.prompt?.(input as Schema.Struct<I>["Type"]) ?? promptOf(input) // its schema is that of `input`
         return Effect.matchEffect(run(prompt, at, going), {

@@ -49,22 +49,24 @@ export const prepare = <E, R, EM = never, RM = never>(
   agent: Agent<E, R>,
   options: RunOptions<unknown, EM, RM>
 ): Effect.Effect<Run.Run, E | EM, R | RM> => {
-  const { memory } = options
-  const opened = (instructions: string | undefined) =>
-    Effect.map(
-      Id.fresh,
-      (id) => (start?: Threading.Start) => open(agent.name, id, instructions, options, start)
-    )
   const { instructions } = agent
-  const opening: Effect.Effect<(start?: Threading.Start) => Run.Run, E, R> = Effect.isEffect(instructions)
-    ? Effect.flatMap(instructions, opened)
-    : opened(instructions)
-  if (memory === undefined) return Effect.map(opening, (open) => open())
+  return Effect.isEffect(instructions)
+    ? Effect.flatMap(instructions, (instructions) => opened(agent.name, instructions, options))
+    : opened(agent.name, instructions, options)
+}
+
+const opened = <EM, RM>(
+  agent: string,
+  instructions: string | undefined,
+  options: RunOptions<unknown, EM, RM>
+): Effect.Effect<Run.Run, EM, RM> => {
+  const { memory } = options
+  if (memory === undefined) return Effect.map(Id.fresh, (id) => open(agent, id, instructions, options))
   // What the thread needs and fails with is what it says; the registry is there wherever a run is.
   const loaded = Threading.load(memory) as Effect.Effect<Threading.Start, EM, RM>
-  return Effect.flatMap(opening, (open) =>
+  return Effect.flatMap(Id.fresh, (id) =>
     Effect.map(loaded, (start) => {
-      const run = open(start)
+      const run = open(agent, id, instructions, options, start)
       run.thread = Threading.begin(memory, start)
       return run
     }))

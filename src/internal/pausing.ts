@@ -87,8 +87,8 @@ export const encode = Effect.fnUntraced(function*(
         call: Run.callOf(place),
         ...(place.outcome === undefined ? {} : { outcome: place.outcome }),
         attempts: place.scope.attempts,
-        isAllowed: place.isAllowed,
-        isTold: place.isTold,
+        isAllowed: place.isAllowed === true,
+        isTold: place.isTold === true,
         ...(within === undefined ? {} : { within: within.state })
       }
     })

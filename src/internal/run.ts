@@ -20,17 +20,17 @@ import type * as Threading from "./threading.ts"
 import * as Transcript from "./transcript.ts"
 import type { Watch } from "./watch.ts"
 
-/** One call of a batch: what was asked, what it sees and writes, and what became of it. */
+/** One call of a batch: what was asked, what it sees and writes, and what became of it. What is seldom true is absent. */
 export interface Place {
   call: Turn.Call
   readonly scope: Context.CallScope
   started: boolean
   /** Somebody or something has said that it may run. */
-  isAllowed: boolean
+  isAllowed?: boolean
   /** Somebody has said that the model is to be told of its failure. */
-  isTold: boolean
+  isTold?: boolean
   /** It was taken from what the run may call when it began. */
-  isCounted: boolean
+  isCounted?: boolean
   outcome: Turn.Outcome | undefined
 }
 
@@ -113,9 +113,7 @@ export const make = (
   const system = instructions === undefined || instructions.trim() === ""
     ? []
     : [Prompt.makeMessage("system", { content: instructions })]
-  const unique = Transcript.ids((at) => `call_${id}_${at}`)
-  // Ids of calls within a call are told apart by a slash.
-  const own = (given: string) => unique(given.includes("/") ? "" : given)
+  const own = Transcript.ids((at) => `call_${id}_${at}`, hasNoSlash)
   const healed = Transcript.heal(messages)
   for (const message of healed) {
     if (message.role !== "assistant") continue
@@ -148,18 +146,18 @@ export const make = (
   }
 }
 
+// Ids of calls within a call are told apart by a slash.
+const hasNoSlash = (id: string): boolean => !id.includes("/")
+
 /** What the model said, as a batch of calls that have not run. */
 export const hear = (run: Run, reply: Provider.Reply): Batch => {
   let text = ""
   let reasoning = ""
   let places: Array<Place> | undefined
   const turn = run.turns.length
-  // What is blank is said, and not kept.
-  for (const part of reply.content) {
+  const content = reply.content.map((part) => {
     if (part.type === "text") text += part.text
     else if (part.type === "reasoning") reasoning += part.text
-  }
-  const content = Transcript.spoken(reply.content).map((part) => {
     if (part.type !== "tool-call") return part
     const id = heard(run, part.id)
     if (part.providerExecuted) return part
@@ -174,9 +172,6 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
       call,
       scope,
       started: false,
-      isAllowed: false,
-      isTold: false,
-      isCounted: false,
       outcome: undefined
     }
     // An array that starts with its member has no room to spare; most often there is one call.
@@ -187,7 +182,16 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
   run.arriving = undefined
   const usage = Usage.fromResponse(reply.usage, reply.model)
   spend(run, usage)
-  return { finish: reply.finish, usage, content, text, reasoning, places: places ?? [], isDirect: false }
+  // What is blank is said, and not kept.
+  return {
+    finish: reply.finish,
+    usage,
+    content: Transcript.spoken(content),
+    text,
+    reasoning,
+    places: places ?? [],
+    isDirect: false
+  }
 }
 
 const cutOff = { isCutOff: true } as const

@@ -25,17 +25,29 @@ export const run = <M, A, B, E>(
 ): Effect.Effect<B, E> =>
   Effect.callback((resume) => {
     const services = running()
+    let isCancelled = false
+    const [first] = members
+    if (members.length === 1 && first !== undefined) {
+      // Most often there is one, and it has ended when it has begun.
+      const over = (exit: Exit.Exit<A, E>): void => {
+        if (!isCancelled) resume(told(first, exit, ended, lost) ?? then())
+      }
+      const fiber = begin(first, 0, services)
+      const exit = fiber.pollUnsafe()
+      if (exit !== undefined) return over(exit)
+      fiber.addObserver(over)
+      return Effect.suspend(() => {
+        isCancelled = true
+        return Fiber.interrupt(fiber)
+      })
+    }
     let next = 0
     let open = 0
-    let isCancelled = false
     let failure: Exit.Exit<never, E> | undefined
     let fibers: Set<Fiber.Fiber<A, E>> | undefined
     const end = (member: M, exit: Exit.Exit<A, E>): void => {
       open--
-      if (isCancelled) return
-      if (Exit.isSuccess(exit)) ended(member, exit.value)
-      else if (Cause.hasInterruptsOnly(exit.cause)) ended(member, lost(member))
-      else failure = Exit.failCause(exit.cause)
+      if (!isCancelled) failure = told(member, exit, ended, lost) ?? failure
     }
     // What begins counts first, since it may end others.
     const advance = (): void => {
@@ -66,6 +78,19 @@ export const run = <M, A, B, E>(
       return Fiber.interruptAll(fibers ?? [])
     })
   })
+
+/** Tells what a member came to; gives a failure, which a member does not come to. */
+const told = <M, A, E>(
+  member: M,
+  exit: Exit.Exit<A, E>,
+  ended: (member: M, value: A) => void,
+  lost: (member: M) => A
+): Exit.Exit<never, E> | undefined => {
+  if (Exit.isSuccess(exit)) ended(member, exit.value)
+  else if (Cause.hasInterruptsOnly(exit.cause)) ended(member, lost(member))
+  else return Exit.failCause(exit.cause)
+  return undefined
+}
 
 /** Runs one thing, and gives what it came to. */
 export const one = <A, E>(

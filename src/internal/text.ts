@@ -11,7 +11,8 @@ const isWellFormed = (u: unknown): boolean => {
   if (typeof u !== "object" || u === null) return true
   if (Array.isArray(u)) return u.every(isWellFormed)
   if (!isPlain(u)) return true
-  for (const key of Object.keys(u)) if (!key.isWellFormed() || !isWellFormed(Reflect.get(u, key))) return false
+  // Of a plain object these are its own keys, without a list of them.
+  for (const key in u) if (!key.isWellFormed() || !isWellFormed(u[key])) return false
   return true
 }
 
@@ -24,7 +25,7 @@ const mended = (u: unknown): unknown =>
     ? Object.fromEntries(Object.entries(u).map(([key, value]) => [key.toWellFormed(), wellFormed(value)]))
     : u
 
-const isPlain = (u: object): boolean => {
+const isPlain = (u: object): u is { readonly [key: string]: unknown } => {
   const proto: unknown = Object.getPrototypeOf(u)
   return proto === Object.prototype || proto === null
 }

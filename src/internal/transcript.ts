@@ -56,20 +56,30 @@ export const spoken = (
 
 const isKept = (part: Prompt.AssistantMessagePart) => !isBlank(part) && part.type !== "tool-approval-request"
 
-/** Gives calls ids of their own: one that is missing or taken is replaced by one that is free. */
-export const ids = (fresh: (at: number) => string) => {
+/** Gives calls ids of their own: one that is missing, not legal, or taken is replaced by one that is free. */
+export const ids = (fresh: (at: number) => string, isLegal: (id: string) => boolean = always) => {
   // Most often there is one call and no need for a set.
   let first: string | undefined
-  let others: Set<string> | undefined
-  const isTaken = (id: string): boolean => id === first || others?.has(id) === true
-  return (id: string): string => {
-    let own = id
-    for (let at = first === undefined ? 0 : 1 + (others?.size ?? 0); own === "" || isTaken(own); at++) own = fresh(at)
-    if (first === undefined) first = own
-    else (others ??= new Set()).add(own)
-    return own
+  let all: Set<string> | undefined
+  const take = (id: string): boolean => {
+    if (first === undefined) {
+      first = id
+      return true
+    }
+    all ??= new Set([first])
+    const { size } = all
+    return all.add(id).size > size
   }
+  const other = (): string => {
+    let at = all?.size ?? (first === undefined ? 0 : 1)
+    let id = fresh(at)
+    while (!take(id)) id = fresh(++at)
+    return id
+  }
+  return (id: string): string => id !== "" && isLegal(id) && take(id) ? id : other()
 }
+
+const always = (): boolean => true
 
 const cancelled = "This call was cancelled: the run ended before it was answered"
 
