@@ -190,6 +190,7 @@ const mayImportAi = new Set([
   "Result.ts",
   "Tool.ts",
   "ToolRegistry.ts",
+  "Turn.ts",
   "Usage.ts"
 ])
 

@@ -145,7 +145,10 @@ export interface Options<
   readonly maxConsecutiveToolErrors?: number | undefined
   /** How long an attempt of a tool may take that does not say so itself. Default: the registry's, else for ever. */
   readonly timeout?: Duration.Input | undefined
-  /** How long a run may take in all; what ran until then is kept. Waiting for a decision does not count. Default: for ever. */
+  /**
+   * How long a run may take in all; what ran until then is kept. Waiting for a decision does not count, and observers that are
+   * Effects are waited for all the same. Default: for ever.
+   */
   readonly runTimeout?: Duration.Input | undefined
   /** Another reason to end. */
   readonly stop?: Stop.Stop | undefined

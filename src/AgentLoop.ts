@@ -37,6 +37,7 @@ import type { ToolRegistry } from "./ToolRegistry.ts"
 
 export { type Agent, type Before, isAgent, make, type Options, type Override, type Prepare } from "./Agent.ts"
 export type { Handle } from "./internal/handle.ts"
+export { AgentStopped } from "./internal/nested.ts"
 export type { ResumeOptions, RunOptions } from "./internal/opening.ts"
 export {
   type Cancelled,
@@ -133,7 +134,7 @@ export const start = <E, R, A, RO = never, EM = never, RM = never>(
   Effect.flatMap(withModel(agent, Opening.prepare(agent, options)), (run) =>
     Effect.flatMap(Handle.hold, (held) => {
       const watch = Watch.make(Observers.make(options), held.sink)
-      return Handle.make(run, held, withModel(agent, loop(agent, run, watch, options)))
+      return Handle.make(run, held, withModel(agent, loop(agent, run, watch, options, cancellable)))
     }))
 
 /**
@@ -230,7 +231,7 @@ export const asTool = <E, R, A, const Name extends string = string, I extends Sc
   Nested.toolOf(agent, options, (prompt, place, resumed) => {
     const begin = (run: Run.Run, how?: Protected) => {
       run.isNested = true
-      const running = loop(agent, run, Nested.watch(place, agent.name), {}, how)
+      const running = loop(agent, run, Nested.watch(place, run), {}, how)
       return Effect.ensuring(running, Effect.sync(() => Nested.count(place, Run.spentBy(run))))
     }
     const ran: Effect.Effect<
@@ -272,7 +273,9 @@ const loop = <A>(
 ): Effect.Effect<Ending.Result<A>, Ending.ModelFailed, LanguageModel.LanguageModel | ToolRegistry> => {
   // A value was decoded by the schema of the answer.
   const asking = before === undefined ? turns(agent, run) : Effect.andThen(before, turns(agent, run))
-  const running = asking as Turns<Ending.Result<A>>
+  const running = (watch === undefined ? asking : Effect.andThen(watch.told, asking)) as Turns<
+    Ending.Result<A>
+  >
   const asked = run.thread === undefined ? running : Effect.tap(running, () => Desk.rest(run))
   const whole = Effect.catch(
     Desk.within(options.budget ?? agent.budget, run, Desk.scoped(agent, asked)),
@@ -283,7 +286,7 @@ const loop = <A>(
     orElse: () => Effect.andThen(close(run), Effect.map(Run.ended(run), (end) => ({ ...limited("time"), ...end })))
   })
   return Effect.onExit(restore(Nested.probed(run, watched(run, watch, timed))), (exit) => {
-    if (Exit.isSuccess(exit)) return Effect.void
+    if (Exit.isSuccess(exit) || run.shown !== undefined) return Effect.void
     const closed = options.onPartial === undefined ? close(run) : Effect.andThen(
       close(run),
       Effect.flatMap(Run.ended(run), (partial) => Observers.partial(options, partial))
@@ -299,17 +302,20 @@ const watched = <A, E, R>(
 ): Effect.Effect<Ending.Result<A>, E, R> => {
   if (watch === undefined) return running
   run.watch = watch
-  return Effect.tap(
-    Effect.andThen(Observe.begun(run, watch), running),
-    (result) => Observe.over(run, watch, Exit.succeed(result))
-  )
+  return Effect.withFiber(({ context }) => {
+    Observe.begin(run, watch, context)
+    return Effect.tap(running, (result) => Observe.over(run, watch, Exit.succeed(result)))
+  })
 }
 
 /** Closes a turn that was cut off, and keeps what there is. */
 const close = (run: Run.Run): Effect.Effect<void> =>
   Effect.suspend(() => {
-    if (run.batch !== undefined) Run.settle(run, run.batch, "the run ended before it was run")
-    return run.thread === undefined ? Effect.void : Threading.appendLast(run, run.thread)
+    const settled = run.batch && Run.settle(run, run.batch, "the run ended before it was run")
+    const rested = run.thread === undefined ? Effect.void : Threading.appendLast(run, run.thread)
+    return settled === undefined || (run.watch === undefined && settled.dropped.length === 0)
+      ? rested
+      : Effect.andThen(Observe.folded(run, settled), rested)
   })
 
 /** What a run does first, and how it can be interrupted, where it must be closed whatever happens. */
@@ -317,6 +323,9 @@ interface Protected {
   readonly before: Effect.Effect<void> | undefined
   readonly restore: <B, EB, RB>(effect: Effect.Effect<B, EB, RB>) => Effect.Effect<B, EB, RB>
 }
+
+/** For a run whose fiber is not interruptible outside of it. */
+const cancellable: Protected = { before: undefined, restore: Effect.interruptible }
 
 const unprotected: Protected = { before: undefined, restore: (effect) => effect }
 
@@ -427,7 +436,7 @@ const decide = (
 
 /** An end whose answer has the form that was asked for; none where the model is asked once more. */
 const concluded = (
-  { output, outputRetries }: Agent<unknown, unknown>,
+  { maxTurns, output, outputRetries }: Agent<unknown, unknown>,
   run: Run.Run,
   end: Way,
   isFinal: boolean
@@ -439,6 +448,7 @@ const concluded = (
       // Whoever stopped a run before its last word is given what there is.
       if (!isFinal) return end
       if (run.misfits++ >= outputRetries) return { _tag: "Refused", reason: "invalid-output" }
+      if (run.turns.length >= maxTurns) return limited("turns")
       run.messages.push(FinalAnswer.correction(read.problems))
       return undefined
     })

@@ -13,12 +13,12 @@ import * as Turn from "./Turn.ts"
 import * as Usage from "./Usage.ts"
 
 /**
- * One step of the way to an agent that is a tool: the call in which it runs, and its name.
+ * One step of the way to an agent that is a tool: the call in which it runs, its name, and which run of it that is.
  *
  * @category models
  * @since 0.1.0
  */
-export const Step = Schema.Struct({ callId: Schema.String, agent: Schema.String })
+export const Step = Schema.Struct({ callId: Schema.String, agent: Schema.String, runId: Schema.String })
 
 /**
  * @category models
@@ -64,8 +64,8 @@ export const RunEnd = event("RunEnd", {
 export const TurnStart = event("TurnStart", { turn })
 
 /**
- * A turn ended: `record` is what happened in it, and is in the run's thread. It is absent where the model gave no answer, or
- * where calls of it wait.
+ * A turn ended: `record` is what happened in it, which is in the run's thread then, unless the run fails. It is absent where the
+ * model gave no answer, or where calls of it wait.
  *
  * @category models
  * @since 0.1.0
@@ -117,7 +117,8 @@ export const Gate = event("Gate", {
 })
 
 /**
- * A call begins; its arguments have not been looked at yet, unless a gate had to know them.
+ * A call begins; its arguments have not been looked at yet, unless a gate had to know them. One that a gate answers starts and
+ * ends at once; one of an answer that was cut off, or of a run that a stop ended, does not start.
  *
  * @category models
  * @since 0.1.0
@@ -134,7 +135,7 @@ export const Progress = event("Progress", { ...ofCall, progress: Schema.Unknown 
 
 /**
  * Attempt `attempt`, counted from 1, begins: of a call, or of the request of a turn where there is no `callId`. `reason` is
- * the kind of failure of the one before.
+ * the kind of failure of the one before, of which no text was shown, though pieces of calls may have been.
  *
  * @category models
  * @since 0.1.0
@@ -148,7 +149,8 @@ export const Retry = event("Retry", {
 })
 
 /**
- * A call ended. Every `CallStart` has exactly one, also when the run is interrupted. `call.repairs` says what had to be
+ * A call ended. Every `CallStart` has exactly one, also when the run is interrupted; one within which an agent waits ends as
+ * interrupted, and starts again when the run is resumed. `call.repairs` says what had to be
  * read into its arguments, `attempts` how often its body was tried, `preview` is the first 200 characters of what the model
  * is told, `isError` whether it is to take that as an error.
  *

@@ -96,6 +96,8 @@ export const State = Schema.Struct({
   toolCalls: Schema.Finite,
   isOut: Schema.optionalKey(Schema.Literals(["tool-calls", "budget"])),
   errorsInARow: Schema.Finite,
+  misfits: Schema.optionalKey(Schema.Finite),
+  told: Schema.optionalKey(Schema.Array(Prompt.UserMessage)),
   said: Prompt.AssistantMessage,
   text: Schema.String,
   reasoning: Schema.String,
@@ -204,6 +206,7 @@ export const proceed: Decision = { _tag: "Proceed" }
  * - `unreadable`: the state is damaged, too large, or of a newer form
  * - `other-agent`: it is of another agent
  * - `other-thread`: its run rests in a thread that it is not resumed in
+ * - `thread-changed`: that thread went on without it, or was taken back, so its calls are answered or gone
  * - `tool-changed`: a tool is gone, or its schema or the call is not what it was
  * - `decisions`: a call that waits has no decision, a decision is of a call that does not wait, or it does not fit the reason
  * - `used`: it was resumed before
@@ -213,7 +216,15 @@ export const proceed: Decision = { _tag: "Proceed" }
  * @since 0.1.0
  */
 export class ResumeRefused extends Data.TaggedError("ResumeRefused")<{
-  readonly reason: "unreadable" | "other-agent" | "other-thread" | "tool-changed" | "decisions" | "used" | "store"
+  readonly reason:
+    | "unreadable"
+    | "other-agent"
+    | "other-thread"
+    | "thread-changed"
+    | "tool-changed"
+    | "decisions"
+    | "used"
+    | "store"
   readonly problems: ReadonlyArray<string>
 }> {
   override get message(): string {

@@ -425,8 +425,8 @@ export const failureClass: {
 } = dual(2, FailureClass.annotate)
 
 /**
- * Says how far a handler is, for whoever watches the run: an event `Progress` with this value. Costs next to nothing where
- * nobody does.
+ * Says how far a handler is, for whoever watches the run: an event `Progress` with this value. It waits for observers that are
+ * Effects and while a stream is unread, which its deadline counts; where nobody watches it costs next to nothing.
  *
  * **Example** (A tool that says how far it is)
  *

@@ -5,6 +5,7 @@
  *
  * @since 0.1.0
  */
+import * as Prompt from "effect/ai/Prompt"
 import * as Schema from "effect/Schema"
 import * as Arguments from "./internal/arguments.ts"
 import * as Usage from "./Usage.ts"
@@ -111,7 +112,7 @@ export const FailureClass = Schema.Literals(["semantic", "transient", "environme
 export const Success = Schema.TaggedStruct("Success", {
   value: Schema.Unknown,
   writes: Schema.Array(Write),
-  parts: Schema.optionalKey(Schema.Array(Schema.Unknown))
+  parts: Schema.optionalKey(Schema.Array(Prompt.ToolModelOutputPart))
 })
 
 /**

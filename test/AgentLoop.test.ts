@@ -10,8 +10,10 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
 import * as AgentLoop from "toolfold/AgentLoop"
 import * as Context from "toolfold/Context"
+import * as Gate from "toolfold/Gate"
 import * as Stop from "toolfold/Stop"
 import * as ScriptedModel from "toolfold/testing/ScriptedModel"
 import * as Tool from "toolfold/Tool"
@@ -103,6 +105,64 @@ describe("a batch", () => {
       const result = yield* converse([note, boom], [[call("boom"), call("note", { text: "kept" })], "done"])
       assert.deepStrictEqual(Memo.from(result.context), { notes: ["kept"], last: "kept", count: 1 })
     }).pipe(Effect.provide([Memo.layer, silent])))
+
+  it.effect("SPEC-41 has nothing of a call that its gate refuses but its record and what a watcher is told", () =>
+    Effect.gen(function*() {
+      let ran = 0
+      const counted = Tool.make("counted", {
+        handler: () => Effect.sync(() => ++ran).pipe(Effect.andThen(note({ text: "refused" })))
+      })
+      const gate = Gate.forTools(["counted"], Gate.deny("not now"))
+      const events: Array<object> = []
+      const result = yield* converse(
+        [counted, note],
+        [[call("counted"), call("note", { text: "kept" })], "done"],
+        { gate, onToolCall: (event) => event.tool === "counted" ? void events.push(event) : undefined }
+      )
+      assert.deepStrictEqual(result.turns[0]?.outcomes, [
+        { _tag: "Rejected", reason: "not now" },
+        {
+          _tag: "Success",
+          value: "before: nothing",
+          writes: [{ slots: "test/Memo", values: { notes: ["kept"], last: "kept", count: 1 } }]
+        }
+      ])
+      assert.deepStrictEqual(Memo.from(result.context), { notes: ["kept"], last: "kept", count: 1 })
+      assert.strictEqual(ran, 0)
+      assert.deepStrictEqual(events, [
+        { event: "start", tool: "counted", id: "call_1", args: {} },
+        {
+          event: "end",
+          tool: "counted",
+          id: "call_1",
+          args: {},
+          result: "This call was refused: not now",
+          error: true,
+          durationMs: 0
+        }
+      ])
+    }).pipe(Effect.provide(Memo.layer)))
+
+  it.effect("SPEC-44 what a call wrote is in its record, not in what the model is sent, and a failed call has none", () =>
+    Effect.gen(function*() {
+      const [result, requests] = yield* Effect.gen(function*() {
+        const result = yield* AgentLoop.run(AgentLoop.make("bot"), { prompt: "go" })
+        return [result, (yield* ScriptedModel.Script).requests] as const
+      }).pipe(
+        Effect.provide([ToolRegistry.layer(note, boom), silent]),
+        Effect.provide(ScriptedModel.layer([call("note", { text: "kept apart" }, "a"), call("boom", {}, "b")], "done"))
+      )
+      const [good, failed] = result.turns[0]?.outcomes ?? []
+      assert.deepStrictEqual(good, {
+        _tag: "Success",
+        value: "before: nothing",
+        writes: [{ slots: "test/Memo", values: { notes: ["kept apart"], last: "kept apart", count: 1 } }]
+      })
+      assert.isFalse(failed !== undefined && "writes" in failed)
+      const told = requests[1]?.messages.filter(({ role }) => role === "tool")
+      assert.notInclude(JSON.stringify(told), "kept apart")
+      assert.notInclude(JSON.stringify(result.messages.filter(({ role }) => role === "tool")), "kept apart")
+    }).pipe(Effect.provide(Memo.layer)))
 
   it.effect("SPEC-42 appends what two calls of a turn write, in order, and keeps what was there", () =>
     Effect.gen(function*() {
@@ -216,6 +276,33 @@ describe("a batch", () => {
         yield* converse([tool("a", false)], [six, "done"], { concurrency })
         assert.strictEqual(peak(), expected)
       }
+    }))
+
+  it.effect("CON-09 of 200 calls that take unequal times runs no more at a time, and answers all in call order", () =>
+    Effect.gen(function*() {
+      let running = 0
+      let peak = 0
+      const wait = Tool.make("wait", {
+        input: { n: Schema.Int },
+        handler: ({ n }) =>
+          Effect.gen(function*() {
+            peak = Math.max(peak, ++running)
+            yield* Effect.sleep((n * 7) % 13)
+            running--
+            return `waited ${n}`
+          })
+      })
+      const numbers = Array.from({ length: 200 }, (_, n) => n)
+      const fiber = yield* Effect.forkChild(
+        converse([wait], [numbers.map((n) => call("wait", { n })), "done"], { concurrency: 4 })
+      )
+      yield* TestClock.adjust("1 minute")
+      const result = yield* Fiber.join(fiber)
+      assert.deepStrictEqual(
+        result.turns[0]?.outcomes,
+        numbers.map((n) => ({ _tag: "Success", value: `waited ${n}`, writes: [] }))
+      )
+      assert.deepStrictEqual([peak, running, faults(result.messages)], [4, 0, []])
     }))
 
   it.effect("SPEC-53 comes to the same values and the same context under every concurrency", () =>
@@ -470,8 +557,9 @@ describe("limits", () => {
       assert.strictEqual(after._tag, "Completed")
     }))
 
-  it.effect("maxToolCalls is never passed, not by a batch either; what is beyond it is answered unrun", () =>
+  it.effect("SPEC-88 maxToolCalls is never passed, not by a batch either; what is beyond it is answered unrun", () =>
     Effect.gen(function*() {
+      assert.strictEqual(AgentLoop.make("bot").maxToolCalls, Infinity)
       const result = yield* converse([ok], [[call("ok"), call("ok")], [call("ok"), call("ok")], "never"], {
         maxToolCalls: 3
       })
@@ -872,6 +960,31 @@ describe("watching", () => {
         )
       )
       assert.instanceOf(error, AgentLoop.ModelFailed)
+    }))
+})
+
+describe("a tool that asks a model itself", () => {
+  it.effect("SPEC-141 asks within its call: the answer is the outer one, and each request was made once", () =>
+    Effect.gen(function*() {
+      const translate = Tool.make("translate", {
+        input: { text: Schema.String },
+        handler: ({ text }) =>
+          Effect.map(Effect.orDie(LanguageModel.generateText({ prompt: `In French: ${text}` })), ({ text }) => text)
+      })
+      const [result, requests] = yield* Effect.gen(function*() {
+        const result = yield* AgentLoop.run(AgentLoop.make("bot"), { prompt: "Hello?" })
+        return [result, (yield* ScriptedModel.Script).requests] as const
+      }).pipe(
+        Effect.provide(ToolRegistry.layer(translate)),
+        Effect.provide(ScriptedModel.layer([call("translate", { text: "hello" })], "bonjour", "It is bonjour."))
+      )
+      assert.strictEqual(result.text, "It is bonjour.")
+      assert.deepStrictEqual(requests.map(({ messages }) => brief(messages)), [
+        ["user: Hello?"],
+        ["user: In French: hello"],
+        ["user: Hello?", 'assistant: translate#call_1({"text":"hello"})', "tool: #call_1=bonjour"]
+      ])
+      assert.strictEqual(result.usage.calls, 2)
     }))
 })
 

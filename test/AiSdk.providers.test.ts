@@ -172,6 +172,33 @@ describe("Anthropic", () => {
       assert.deepStrictEqual([result.usage.inputTokens, result.usage.outputTokens], [20, 8])
     }))
 
+  it.effect("USE-03: counts a streamed answer as the same one in one piece, since what it says at the end is the sum", () =>
+    Effect.gen(function*() {
+      const host = server(
+        json({
+          type: "message",
+          id: "m",
+          model: "c",
+          content: [{ type: "text", text: "hello" }],
+          stop_reason: "end_turn",
+          usage: { input_tokens: 10, output_tokens: 4 }
+        }),
+        sse(
+          { type: "message_start", message: { id: "m", model: "c", usage: { input_tokens: 10, output_tokens: 1 } } },
+          { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+          { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "hello" } },
+          { type: "content_block_stop", index: 0 },
+          { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 4 } },
+          { type: "message_stop" }
+        )
+      )
+      const plain = yield* run(host.anthropic)
+      const { text, usage } = yield* run(host.anthropic, streamed)
+      assert.deepStrictEqual([text, usage], [plain.text, plain.usage])
+      assert.deepStrictEqual([usage.inputTokens, usage.outputTokens, usage.totalTokens, usage.calls], [10, 4, 14, 1])
+      assert.strictEqual(host.sent[1].stream, true)
+    }))
+
   it.effect("says what was read from its cache and what was written to it", () =>
     Effect.gen(function*() {
       const host = server(message([{ type: "text", text: "hello" }], "end_turn"))

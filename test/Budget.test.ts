@@ -1,9 +1,13 @@
 // What may still be spent? One budget, whoever shares it, and never more than that.
 import { assert, describe, it } from "@effect/vitest"
 import * as Arbitrary from "effect/Arbitrary"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as AgentLoop from "toolfold/AgentLoop"
 import * as Budget from "toolfold/Budget"
+import * as ScriptedModel from "toolfold/testing/ScriptedModel"
+import * as ToolRegistry from "toolfold/ToolRegistry"
 import * as Usage from "toolfold/Usage"
 import { logged } from "./utils.ts"
 
@@ -53,6 +57,27 @@ describe("a budget", () => {
       assert.isTrue(Budget.takeRequest(budget))
       assert.deepStrictEqual(lines.map(({ message }) => message), [
         "the price of m is not known: the budget's usd does not hold for it"
+      ])
+    }))
+
+  it.effect("SPEC-131: is charged nothing for a request that is cancelled, but that it was made", () =>
+    Effect.gen(function*() {
+      const asked = yield* Deferred.make<void>()
+      const budget = Budget.make({ requests: 10, tokens: 100 })
+      const handle = yield* AgentLoop.start(AgentLoop.make("bot"), { prompt: "go", budget }).pipe(
+        Effect.provide(ToolRegistry.layer()),
+        Effect.provide(ScriptedModel.layer({
+          says: ["never said"],
+          usage: { input: 10, output: 5 },
+          after: Effect.andThen(Deferred.succeed(asked, undefined), Effect.never)
+        }))
+      )
+      yield* Deferred.await(asked)
+      const result = yield* handle.cancel
+      assert.deepStrictEqual([result._tag, result.usage, budget.spent()], [
+        "Cancelled",
+        { ...Usage.empty, byModel: {} },
+        { requests: 1, toolCalls: 0, tokens: 0, usd: 0 }
       ])
     }))
 

@@ -211,6 +211,43 @@ describe("a stored context", () => {
       assert.deepStrictEqual(encoded.version, 1)
     }))
 
+  class Odd extends Context.Slots<Odd>()("test/Odd", {
+    bytes: Context.last(Schema.Uint8Array, new Uint8Array()),
+    map: Context.last(Schema.ReadonlyMap(Schema.String, Schema.Finite), new Map()),
+    big: Context.last(Schema.BigInt, 0n),
+    maybe: Context.last(Schema.UndefinedOr(Schema.String), "something"),
+    at: Context.last(Schema.Date, new Date(0)),
+    number: Context.last(Schema.Number, 0),
+    any: Context.last(Schema.Struct({ nested: Schema.Struct({ value: Schema.Unknown }) }), { nested: { value: 1 } })
+  }) {}
+
+  it.effect("MEM-02 has bytes, maps, big integers and what is undefined where the schemas of its slots say so", () =>
+    Effect.gen(function*() {
+      const values = {
+        bytes: new Uint8Array([0, 255]),
+        map: new Map([["k", 1]]),
+        big: 2n ** 64n,
+        maybe: undefined,
+        at: new Date("2024-02-29T00:00:00Z"),
+        number: NaN
+      }
+      const encoded = yield* Context.encode(Odd.into(Context.empty, values))
+      const decoded = yield* Context.decode(JSON.parse(JSON.stringify(encoded)), [Odd])
+      assert.deepStrictEqual(Odd.from(decoded), { ...values, any: { nested: { value: 1 } } })
+      const damaged = { version: 1, slots: { "test/Odd": { ...encoded.slots["test/Odd"], bytes: "?" } } }
+      const error = yield* Effect.flip(Context.decode(damaged, [Odd]))
+      assert.match(error.message, /at \["slots"\]\["test\/Odd"\]\["bytes"\]/)
+    }))
+
+  it("MEM-02 never has what is not JSON and has no schema that makes it so: to write it is refused, and says where", () => {
+    for (const value of [new Date(0), 2n ** 64n, NaN, undefined, new Map([["k", 1]]), new Error("x")]) {
+      assert.throws(
+        () => Odd.into(Context.empty, { any: { nested: { value } } }),
+        'write to slot "any" of test/Odd: Expected JSON value at ["nested"]["value"]'
+      )
+    }
+  })
+
   it.effect("starts a slot that the data lacks at its initial value", () =>
     Effect.gen(function*() {
       const decoded = yield* Context.decode({ version: 1, slots: { "test/Trip": { spent: 3 } } }, [Trip])

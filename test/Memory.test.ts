@@ -81,6 +81,13 @@ class Trip extends Context.Slots<Trip>()("test/Trip", {
   at: Context.last(Schema.Date, new Date(0))
 }) {}
 
+class Odd extends Context.Slots<Odd>()("test/Odd", {
+  bytes: Context.last(Schema.Uint8Array, new Uint8Array()),
+  map: Context.last(Schema.ReadonlyMap(Schema.String, Schema.Finite), new Map()),
+  big: Context.last(Schema.BigInt, 0n),
+  maybe: Context.last(Schema.UndefinedOr(Schema.String), "something")
+}) {}
+
 const usage = { ...Usage.empty, inputTokens: 3, totalTokens: 3, calls: 1 }
 
 /** A turn: a question, an answer with a call, and its result. */
@@ -244,6 +251,17 @@ for (const [name, layer, isThere] of stores) {
     )
 
     test(
+      "MEM-02: keeps bytes, maps, big integers and what is undefined where the schemas of slots say so",
+      Effect.gen(function*() {
+        const memory = yield* Memory.Memory
+        const values = { bytes: new Uint8Array([0, 255]), map: new Map([["k", 1]]), big: 2n ** 64n, maybe: undefined }
+        const context = yield* Context.encode(Odd.into(Context.empty, values))
+        yield* memory.append("t", 0, { ...turn("1"), context })
+        assert.deepStrictEqual(Odd.from(yield* Context.decode((yield* memory.load("t")).context, [Odd])), values)
+      })
+    )
+
+    test(
       "MEM-02: refuses what is not JSON, and says where",
       Effect.gen(function*() {
         const memory = yield* Memory.Memory
@@ -261,6 +279,12 @@ for (const [name, layer, isThere] of stores) {
           assert.strictEqual(
             failed.message,
             'memory of "t": not JSON: Expected JSON value at ["messages"][0]["content"][0]["result"]'
+          )
+          const context = { version: 1, slots: { "test/Trip": { notes: value } } } as const
+          const remembered = yield* Effect.flip(memory.append("t", 0, { ...turn("1"), context }))
+          assert.strictEqual(
+            remembered.message,
+            'memory of "t": not JSON: Expected JSON value at ["context"]["slots"]["test/Trip"]["notes"]'
           )
         }
         assert.strictEqual((yield* memory.load("t")).version, 0)

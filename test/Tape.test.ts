@@ -574,6 +574,36 @@ describe("no secret is on a tape:", () => {
       assert.deepStrictEqual(records(tape).at(-2).deltas, [[{ type: "text", delta: "you said <redacted>" }]])
     }))
 
+  it.effect("nor what a tool fails of or dies of without declaring it, nor the key that a server refuses", () =>
+    Effect.gen(function*() {
+      const fails = Tool.make("fails", {
+        handler: () => Effect.fail(new Error(`no entry with ${canary}`)) as Effect.Effect<never>
+      })
+      const dies = Tool.make("dies", { handler: () => Effect.die(new Error(`broke at ${canary}`)) })
+      const refused = AiError.make({
+        module: "T",
+        method: "m",
+        reason: new AiError.AuthenticationError({ kind: "InvalidKey", description: `the key ${canary} is wrong` })
+      })
+      const program = AgentLoop.run(AgentLoop.make("bot"), { prompt: canary }).pipe(
+        Effect.provide([
+          ToolRegistry.layer(fails, dies).pipe(Tape.tools),
+          ScriptedModel.layer([call("fails"), call("dies")], { fails: refused }).pipe(Tape.model),
+          quiet
+        ])
+      )
+      const tape = Tape.memory()
+      const first = yield* Effect.flip(program.pipe(Tape.record(tape)))
+      assert.notInclude(tape.text(), canary)
+      const again = yield* Effect.flip(program.pipe(Tape.replay(tape)))
+      const kindOf = (error: unknown) =>
+        error instanceof AgentLoop.ModelFailed && error.reason.reason._tag === "AuthenticationError"
+          ? [error.reason.reason.kind, error.partial.turns[0]?.outcomes.map(({ _tag }) => _tag)]
+          : error
+      assert.deepStrictEqual(kindOf(first), ["InvalidKey", ["Failure", "Failure"]])
+      assert.deepStrictEqual(kindOf(again), kindOf(first))
+    }))
+
   it.effect("wherever it stands in what a tool takes, and whether that fits or not", () =>
     Effect.gen(function*() {
       class Login extends Schema.Class<Login>("Login")({ key: Schema.Redacted(Schema.String) }) {}

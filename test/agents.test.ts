@@ -1,6 +1,7 @@
 // What is an agent as a tool of another? A run of its own that spends, waits and ends with the run around it.
 import { assert, describe, it } from "@effect/vitest"
 import * as AiError from "effect/ai/AiError"
+import * as Services from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -9,6 +10,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as AgentLoop from "toolfold/AgentLoop"
 import * as Budget from "toolfold/Budget"
+import * as Context from "toolfold/Context"
 import * as Pause from "toolfold/Pause"
 import * as PauseStore from "toolfold/PauseStore"
 import * as Provider from "toolfold/Provider"
@@ -51,6 +53,44 @@ describe("an agent as a tool", () => {
         "tool: #call_1=it was seen",
         "assistant: done"
       ])
+    }))
+
+  it.effect("SPEC-56: has a concurrency and slots of its own, and sees the references of the application", () =>
+    Effect.gen(function*() {
+      class Memo extends Context.Slots<Memo>()("test/Memo", { notes: Context.list(Schema.String) }) {}
+      const Locale = Services.Reference<string>("test/Locale", { defaultValue: () => "en" })
+      const saw: Array<unknown> = []
+      const met = { one: yield* Deferred.make<void>(), two: yield* Deferred.make<void>() }
+      const meets = (name: keyof typeof met, other: keyof typeof met) =>
+        Tool.make(name, {
+          handler: () =>
+            Effect.gen(function*() {
+              yield* Deferred.succeed(met[name], undefined)
+              yield* Deferred.await(met[other])
+              const memo = yield* Memo
+              yield* memo.write({ notes: [name] })
+              saw.push([yield* Locale, memo.get("notes")])
+              return name
+            })
+        })
+      const note = Tool.make("note", {
+        handler: () => Effect.flatMap(Memo, (memo) => Effect.as(memo.write({ notes: ["outer"] }), "noted"))
+      })
+      const helper = AgentLoop.make("helper", { model: scripted([call("one"), call("two")], "met") })
+      const tools = ToolRegistry.merge(
+        within(
+          AgentLoop.asTool(helper, { description: "" }),
+          Layer.provide(ToolRegistry.layer(meets("one", "two"), meets("two", "one")), Memo.layer)
+        ),
+        Layer.provide(ToolRegistry.layer(note), Memo.layer)
+      )
+      const result = yield* AgentLoop.run(AgentLoop.make("boss", { concurrency: "sequential" }), { prompt: "go" }).pipe(
+        Effect.provide([tools, scripted([call("note")], [call("helper", { prompt: "a" })], "done")]),
+        Effect.provideService(Locale, "nb")
+      )
+      assert.deepStrictEqual(told(result), [["noted"], ["met"], []])
+      assert.deepStrictEqual(saw, [["nb", []], ["nb", []]])
+      assert.deepStrictEqual(Memo.from(result.context), { notes: ["outer"] })
     }))
 
   it.effect("takes what it says, is asked what is made of that, and gives the form of its answers", () =>
@@ -268,6 +308,30 @@ describe("a budget", () => {
       assert.deepStrictEqual([tags, outer.spent().requests], [["Completed", "Completed", "LimitReached"], 2])
     }))
 
+  it.effect("SPEC-134: that is spent keeps a stream from asking, which it does without one", () =>
+    Effect.gen(function*() {
+      const seen = { requests: 0 }
+      const talker = AgentLoop.make("talker", { model: counting(seen) })
+      const shown = (budget?: Budget.Budget) =>
+        Effect.map(Stream.runCollect(AgentLoop.stream(talker, { prompt: "go", budget })), (events) => {
+          const last = events.at(-1)
+          const result = last?._tag === "Result" ? last.result : undefined
+          return [
+            events.map(({ _tag }) => _tag),
+            result?._tag === "LimitReached" ? result.limit : result?._tag,
+            seen.requests
+          ]
+        }).pipe(Effect.provide(ToolRegistry.layer()))
+      const spent = Budget.make({ tokens: 10 })
+      spent.spend({ tokens: 10 })
+      assert.deepStrictEqual(yield* shown(spent), [["RunStart", "RunEnd", "Result"], "budget", 0])
+      assert.deepStrictEqual(yield* shown(), [
+        ["RunStart", "TurnStart", "TextDelta", "TurnEnd", "RunEnd", "Result"],
+        "Completed",
+        1
+      ])
+    }))
+
   it.effect("CON-09: gives a batch no more calls than are left, the first of them, and ends the run", () =>
     Effect.gen(function*() {
       const ran: Array<number> = []
@@ -331,7 +395,7 @@ describe("an agent that waits within a call", () => {
     return ToolRegistry.merge(helperTool, ToolRegistry.layer(note))
   }
 
-  it.effect("SPEC-100: has every run around it wait, and goes on there once it is decided, in another process", () => {
+  it.effect("has every run around it wait, and goes on there once it is decided, in another process", () => {
     const ran: Array<string> = []
     return Effect.gen(function*() {
       const paused = yield* AgentLoop.run(boss, { prompt: "go" })

@@ -172,6 +172,18 @@ describe("a timeout", () => {
       })
     }))
 
+  it.effect("SPEC-68 does not count what stands around a call, such as somebody's slow yes", () =>
+    Effect.gen(function*() {
+      const quick = Tool.make("quick", {
+        timeout: "1 second",
+        handler: () => Effect.delay(Effect.succeed("in time"), "900 millis")
+      })
+      const slow = ToolRegistry.around((_, next) => Effect.delay(next, "1 hour"))
+      const fiber = yield* Effect.forkChild(Effect.provide(ask("quick"), ToolRegistry.layer(quick).pipe(slow)))
+      yield* TestClock.adjust("2 hours")
+      assert.deepStrictEqual(yield* Fiber.join(fiber), succeeded("in time"))
+    }))
+
   it.effect("SPEC-71, CON-03 says of a body that cannot be stopped that it goes on, and drops what it writes then", () =>
     Effect.gen(function*() {
       const end = yield* Deferred.make<void>()
@@ -246,6 +258,69 @@ describe("a timeout", () => {
       })
       yield* withLog(Effect.provide(program, ToolRegistry.layer(settles, ignores)))
     }))
+
+  it.effect("CON-03 of foreign promises drops what they come to and write afterwards, also where they are rejected", () =>
+    Effect.gen(function*() {
+      const later = () => ({ answer: Promise.withResolvers<string>(), written: Promise.withResolvers<void>() })
+      const late = { resolved: later(), rejected: later() }
+      const tool = (name: keyof typeof late) =>
+        Tool.make(name, {
+          timeout: "1 second",
+          handler: () =>
+            Effect.gen(function*() {
+              const trip = yield* Trip
+              const context = yield* Effect.context()
+              const scope = yield* Context.CurrentCall
+              yield* trip.write({ notes: [`${name} too early`] })
+              const write = Effect.provideService(trip.write({ notes: [`${name} late`] }), Context.CurrentCall, scope)
+              const { answer, written } = late[name]
+              const value = yield* Tool.promise(() =>
+                answer.promise.finally(() => Effect.runPromiseWith(context)(write).then(written.resolve))
+              )
+              yield* trip.write({ notes: [`${name} never`] })
+              return value
+            })
+        })
+      const note = Tool.make("note", {
+        handler: () => Effect.flatMap(Trip, (trip) => Effect.as(trip.write({ notes: ["fine"] }), "noted"))
+      })
+      const unhandled: Array<unknown> = []
+      const listen = (reason: unknown) => void unhandled.push(reason)
+      yield* Effect.acquireRelease(
+        Effect.sync(() => process.on("unhandledRejection", listen)),
+        () => Effect.sync(() => process.off("unhandledRejection", listen))
+      )
+      const fiber = yield* Effect.forkChild(
+        withLog(converse([tool("resolved"), tool("rejected"), note], [
+          [ScriptedModel.call("resolved"), ScriptedModel.call("note"), ScriptedModel.call("rejected")],
+          {
+            says: ["done"],
+            after: Effect.promise(async () => {
+              late.resolved.answer.resolve("late")
+              late.rejected.answer.reject(new Error("late"))
+              await Promise.all([late.resolved.written.promise, late.rejected.written.promise])
+              // A rejection that nobody handles is reported once the microtasks are over.
+              await new Promise(setImmediate)
+            })
+          }
+        ]))
+      )
+      yield* TestClock.adjust("2 seconds")
+      const [result, log] = yield* Fiber.join(fiber)
+      assert.deepStrictEqual(result.turns[0]?.outcomes, [
+        timedOut("1s", true),
+        succeeded("noted", "fine"),
+        timedOut("1s", true)
+      ])
+      assert.deepStrictEqual(Trip.from(result.context), { notes: ["fine"] })
+      assert.deepStrictEqual(unhandled, [])
+      assert.deepStrictEqual(log.map(({ message }) => message).toSorted(), [
+        'tool "rejected" goes on after it was interrupted',
+        'tool "resolved" goes on after it was interrupted',
+        "write to app/Trip after its call was answered: dropped",
+        "write to app/Trip after its call was answered: dropped"
+      ])
+    }).pipe(Effect.provide(Trip.layer)))
 
   it.effect("CON-04 of nothing: a cancelled run interrupts its bodies, and says what goes on", () =>
     Effect.gen(function*() {

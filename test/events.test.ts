@@ -271,6 +271,51 @@ describe("events", () => {
       )
     }).pipe(Effect.provide(Memo.layer)))
 
+  it.effect("STR-09: end a call once that was too late in its last attempt, and one beyond the limit", () =>
+    Effect.gen(function*() {
+      const slow = Tool.make("slow", { timeout: "1 second", retry: true, handler: () => Effect.never })
+      const agent = AgentLoop.make("bot", { maxToolCalls: 2 })
+      const running = yield* Effect.forkChild(
+        watched((onEvent) => AgentLoop.run(agent, { prompt: "go", onEvent })).pipe(
+          Effect.provide(ToolRegistry.layer(slow, note)),
+          Effect.provide(ScriptedModel.layer([call("slow"), call("note", { text: "a" }), call("note", { text: "b" })]))
+        )
+      )
+      yield* TestClock.adjust("1 minute")
+      const events = yield* Fiber.join(running)
+      assert.deepStrictEqual(only(events, "CallStart").map(({ call }) => call.id).toSorted(), [
+        "call_1",
+        "call_2",
+        "call_3"
+      ])
+      assert.deepStrictEqual(
+        only(events, "CallEnd").map(({ attempts, call, isError, outcome }) => [
+          call.id,
+          outcome._tag === "Failure" ? outcome.kind : outcome._tag,
+          attempts,
+          isError
+        ]).toSorted(),
+        [
+          ["call_1", "timeout", 3, true],
+          ["call_2", "Success", 1, false],
+          ["call_3", "limit", 0, true]
+        ]
+      )
+    }).pipe(Effect.provide(Memo.layer)))
+
+  it.effect("STR-09: end a call once that somebody refused or answered when it was decided", () =>
+    Effect.gen(function*() {
+      const paused = yield* AgentLoop.run(bot, { prompt: "go" })
+      if (paused._tag !== "Paused") return assert.fail()
+      const decisions = { call_1: Pause.reject("not now"), call_2: Pause.reply("paid by hand") }
+      const events = yield* watched((onEvent) => AgentLoop.resume(bot, paused, decisions, { onEvent }))
+      assert.deepStrictEqual(only(events, "CallStart").map(({ call }) => call.id), ["call_1", "call_2"])
+      assert.deepStrictEqual(only(events, "CallEnd").map(({ call, isError, outcome }) => [call.id, outcome, isError]), [
+        ["call_1", { _tag: "Rejected", reason: "not now" }, true],
+        ["call_2", { _tag: "Replied", text: "paid by hand" }, false]
+      ])
+    }).pipe(Effect.provide([ToolRegistry.layer(pay), ScriptedModel.layer([call("pay"), call("pay")], "done")])))
+
   it.effect("say that a run waits, and are whole before and after it", () =>
     Effect.gen(function*() {
       let paused: AgentLoop.Result | undefined

@@ -34,7 +34,7 @@ const offers: { readonly [door: string]: ReadonlyArray<string> } = {
     "Turn",
     "Usage"
   ],
-  "./AgentLoop": ["ModelFailed", "asTool", "isAgent", "make", "resume", "run", "start", "stream"],
+  "./AgentLoop": ["AgentStopped", "ModelFailed", "asTool", "isAgent", "make", "resume", "run", "start", "stream"],
   "./Budget": ["Current", "charge", "isBudget", "make", "takeCalls", "takeRequest", "within"],
   "./Context": [
     "CurrentCall",

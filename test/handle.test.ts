@@ -7,6 +7,8 @@ import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as AgentLoop from "toolfold/AgentLoop"
+import * as Pause from "toolfold/Pause"
+import * as Provider from "toolfold/Provider"
 import * as ScriptedModel from "toolfold/testing/ScriptedModel"
 import * as Tool from "toolfold/Tool"
 import * as ToolRegistry from "toolfold/ToolRegistry"
@@ -95,6 +97,131 @@ describe("a handle", () => {
         "assistant: really done"
       ])
     }))
+})
+
+describe("a run that pauses", () => {
+  it.effect("keeps what it was told meanwhile, and hears it after the calls that waited", () =>
+    Effect.gen(function*() {
+      const [asked, go] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const pay = Tool.make("pay", { sensitive: true, handler: () => Effect.succeed("paid") })
+      const first = {
+        says: [call("pay")],
+        after: Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(go))
+      }
+      const result = yield* Effect.gen(function*() {
+        const handle = yield* AgentLoop.start(bot, { prompt: "go" })
+        yield* Deferred.await(asked)
+        yield* handle.tell("and be quick")
+        yield* Deferred.succeed(go, undefined)
+        const paused = yield* handle.await
+        if (paused._tag !== "Paused") throw new Error(paused._tag)
+        const state: Pause.Encoded = JSON.parse(JSON.stringify(paused.state))
+        return yield* AgentLoop.resume(bot, state, { call_1: Pause.approve })
+      }).pipe(Effect.provide([ToolRegistry.layer(pay), ScriptedModel.layer(first, "done")]))
+      assert.deepStrictEqual(brief(result.messages), [
+        "user: go",
+        "assistant: pay#call_1({})",
+        "tool: #call_1=paid",
+        "user: and be quick",
+        "assistant: done"
+      ])
+    }))
+})
+
+describe("cancelling", () => {
+  it.effect("SPEC-122: stops the words of a model, and what was begun ends as cancelled", () =>
+    Effect.gen(function*() {
+      let released = 0
+      const talking = Provider.layer({
+        ask: (_, sink) =>
+          Effect.forever(
+            Effect.andThen(sink?.([{ type: "text", delta: "and " }]) ?? Effect.void, Effect.sleep("1 second"))
+          ).pipe(Effect.onInterrupt(() => Effect.sync(() => void released++)))
+      })
+      const handle = yield* AgentLoop.start(bot, { prompt: "go" }).pipe(Effect.provide([ToolRegistry.layer(), talking]))
+      yield* TestClock.adjust("2 seconds")
+      const result = yield* handle.cancel
+      yield* TestClock.adjust("1 minute")
+      const events = yield* Stream.runCollect(handle.events)
+      assert.deepStrictEqual(events.map(({ _tag }) => _tag), [
+        "RunStart",
+        "TurnStart",
+        "TextDelta",
+        "TextDelta",
+        "TextDelta",
+        "TurnEnd",
+        "RunEnd"
+      ])
+      const last = events.at(-1)
+      assert.deepStrictEqual([result._tag, last?._tag === "RunEnd" && last.end, released], [
+        "Cancelled",
+        "Cancelled",
+        1
+      ])
+      assert.deepStrictEqual(brief(result.messages), ["user: go"])
+    }))
+
+  it.effect("SPEC-127: is how the run ended, whatever ends later and however often it is cancelled", () =>
+    Effect.gen(function*() {
+      const started = yield* Deferred.make<void>()
+      const late = Promise.withResolvers<string>()
+      const slow = Tool.make("slow", {
+        handler: () =>
+          Effect.andThen(
+            Deferred.succeed(started, undefined),
+            Tool.promise(() => late.promise)
+          )
+      })
+      const { layer } = logged()
+      const handle = yield* AgentLoop.start(bot, { prompt: "go" }).pipe(
+        Effect.provide([ToolRegistry.layer(slow), ScriptedModel.layer([call("slow")], "done"), layer])
+      )
+      yield* Deferred.await(started)
+      const cancelling = yield* Effect.forkChild(handle.cancel)
+      yield* TestClock.adjust("1 second")
+      const first = yield* Fiber.join(cancelling)
+      late.resolve("too late")
+      yield* TestClock.adjust("1 second")
+      const again = yield* Effect.all([handle.cancel, handle.await])
+      assert.strictEqual(first._tag, "Cancelled")
+      assert.deepStrictEqual(again, [first, first])
+      assert.deepStrictEqual(first.turns[0]?.outcomes, [{
+        _tag: "Interrupted",
+        stillRunning: true,
+        reason: "the run ended while it ran, so whether it took effect is unknown"
+      }])
+    }))
+})
+
+describe("a run that goes on by itself", () => {
+  const ways = (prompt: string) => [
+    AgentLoop.run(bot, { prompt }),
+    Effect.scoped(Effect.flatMap(AgentLoop.start(bot, { prompt }), (handle) => handle.await)),
+    Effect.flatMap(Stream.runCollect(AgentLoop.stream(bot, { prompt })), (events) => {
+      const last = events.at(-1)
+      return last?._tag === "Result" ? Effect.succeed(last.result) : Effect.die(last)
+    })
+  ]
+
+  it.effect("SPEC-124: is the same run, with its transcript, as one that is waited for", () =>
+    Effect.gen(function*() {
+      const results = yield* Effect.forEach(ways("go"), (way) =>
+        Effect.map(
+          Effect.provide(way, ScriptedModel.layer(["look", call("look"), call("gone")], [call("look")], "done")),
+          (result) => ({ ...result, runId: "" })
+        ))
+      assert.strictEqual(results[0]?.messages.length, 6)
+      assert.deepStrictEqual(results.slice(1), [results[0], results[0]])
+    }).pipe(Effect.provide(ToolRegistry.layer(look))))
+
+  it.effect("SPEC-124: fails with the very error of the model", () =>
+    Effect.gen(function*() {
+      for (const way of ways("go")) {
+        const error = yield* Effect.flip(Effect.provide(way, ScriptedModel.layer([call("look")], { fails: down })))
+        assert.strictEqual(error.reason, down)
+        assert.strictEqual(error.partial.turns.length, 1)
+      }
+    }).pipe(Effect.provide(ToolRegistry.layer(look))))
 })
 
 describe("observers", () => {

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as AgentLoop from "toolfold/AgentLoop"
+import * as Pause from "toolfold/Pause"
 import * as Stop from "toolfold/Stop"
 import * as ScriptedModel from "toolfold/testing/ScriptedModel"
 import * as Tool from "toolfold/Tool"
@@ -71,6 +72,41 @@ describe("an answer with a form", () => {
         2
       ])
     }))
+
+  it.effect("SPEC-115: that never fits is sent back twice where nothing else is said", () =>
+    Effect.gen(function*() {
+      const { requests, result } = yield* play(bot, "no", "still no", '{"city":"Oslo"}')
+      assert.deepStrictEqual([result._tag, result._tag === "Refused" && result.reason, result.text, requests.length], [
+        "Refused",
+        "invalid-output",
+        '{"city":"Oslo"}',
+        3
+      ])
+    }))
+
+  it.effect("SPEC-116: is asked for of a run that is resumed as of any other", () =>
+    Effect.gen(function*() {
+      const paused = yield* AgentLoop.run(bot, { prompt: "Weather?" })
+      if (paused._tag !== "Paused") throw new Error(paused._tag)
+      const result = yield* AgentLoop.resume(bot, paused, { call_1: Pause.approve })
+      const { requests } = yield* ScriptedModel.Script
+      assert.deepStrictEqual(result._tag === "Completed" && result.value, good)
+      assert.deepStrictEqual(requests.map(({ format, messages }) => [format?.name, brief(messages).at(-1)]), [
+        ["answer", "user: Weather?"],
+        ["answer", "tool: #call_1=paid"],
+        [
+          "answer",
+          "user: Your answer does not have the form that was asked for:\n" +
+          '- expected one JSON object and nothing else, got string "It is grey."\n' +
+          "Answer again, with the corrected JSON alone."
+        ]
+      ])
+    }).pipe(
+      Effect.provide(
+        ToolRegistry.layer(Tool.make("pay", { sensitive: true, handler: () => Effect.succeed("paid") }))
+      ),
+      Effect.provide(ScriptedModel.layer([call("pay")], "It is grey.", JSON.stringify(good)))
+    ))
 
   it.effect("is read out of a fence, and out of numbers that came as text", () =>
     Effect.gen(function*() {

@@ -3,9 +3,12 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/testing/TestClock"
 import * as AgentLoop from "toolfold/AgentLoop"
 import * as Context from "toolfold/Context"
 import * as Gate from "toolfold/Gate"
@@ -76,7 +79,7 @@ const stored = (paused: AgentLoop.Paused): Pause.Encoded => JSON.parse(JSON.stri
 const told = (result: AgentLoop.Result) => result.turns.map(({ outcomes }) => outcomes.map(Turn.told))
 
 describe("a call of a sensitive tool", () => {
-  it.effect("SPEC-96 APR-08: has the run pause, and nothing of its batch has run", () => {
+  it.effect("SPEC-96 SPEC-108 APR-08: has the run pause, and nothing of its batch has run", () => {
     const tools = shop()
     return Effect.gen(function*() {
       const result = pausedOf(yield* AgentLoop.run(bot, { prompt: "go" }))
@@ -99,7 +102,7 @@ describe("a call of a sensitive tool", () => {
     }).pipe(provided(tools, [[call("look", { what: "price" }), call("pay", { amount: 90 })]]))
   })
 
-  it.effect("SPEC-105 APR-05: runs once when another process approves it, with the rest of its batch, in call order", () => {
+  it.effect("SPEC-104 SPEC-105 APR-05: runs once when another process approves it, with the rest of its batch, in call order", () => {
     const tools = shop()
     return Effect.gen(function*() {
       const paused = pausedOf(yield* AgentLoop.run(bot, { prompt: "go" }))
@@ -130,8 +133,45 @@ describe("a call of a sensitive tool", () => {
         call_2: Pause.reply("it was paid by hand")
       })
       assert.deepStrictEqual(tools.ran, [])
-      assert.deepStrictEqual(told(result)[0], ["This call was refused: too expensive", "it was paid by hand"])
+      assert.deepStrictEqual(result.turns[0]?.outcomes, [
+        { _tag: "Rejected", reason: "too expensive" },
+        { _tag: "Replied", text: "it was paid by hand" }
+      ])
+      assert.strictEqual(
+        brief(result.messages)[2],
+        "tool: #call_1!This call was refused: too expensive #call_2=it was paid by hand"
+      )
     }).pipe(provided(tools, [[call("pay", { amount: 1 }), call("pay", { amount: 2 })], "done"]))
+  })
+
+  it.effect("SPEC-100: is a question to the user, whose answer is its result and goes to the model", () => {
+    let ran = 0
+    const askUser = Tool.make("ask_user", {
+      input: { question: Schema.String },
+      sensitive: true,
+      handler: () => Effect.sync(() => `asked ${++ran}`)
+    })
+    return Effect.gen(function*() {
+      const paused = pausedOf(yield* AgentLoop.run(bot, { prompt: "go" }))
+      assert.deepStrictEqual(paused.pending.map(({ input, name }) => [name, input]), [
+        ["ask_user", { question: "Which city?" }]
+      ])
+      const result = yield* AgentLoop.resume(bot, stored(paused), { call_1: Pause.reply("Oslo") })
+      const { requests } = yield* ScriptedModel.Script
+      assert.deepStrictEqual(requests.map(({ messages }) => brief(messages)), [
+        ["system: Be careful.", "user: go"],
+        [
+          "system: Be careful.",
+          "user: go",
+          'assistant: ask_user#call_1({"question":"Which city?"})',
+          "tool: #call_1=Oslo"
+        ]
+      ])
+      assert.deepStrictEqual([result._tag, result.text, ran], ["Completed", "It is grey in Oslo.", 0])
+    }).pipe(
+      Effect.provide(ToolRegistry.layer(askUser)),
+      Effect.provide(ScriptedModel.layer([call("ask_user", { question: "Which city?" })], "It is grey in Oslo."))
+    )
   })
 
   it.effect("SPEC-98: runs with the input that it was approved with, which the transcript then says", () => {
@@ -177,6 +217,30 @@ describe("a call of a sensitive tool", () => {
     }).pipe(provided(tools, [[call("pay", { amount: 90 })], "done"]))
   })
 
+  it.effect("APR-08: waits whatever reason the model gives for stopping, and in a stream", () => {
+    const tools = shop()
+    const asks = [call("pay", { amount: 90 })]
+    return Effect.gen(function*() {
+      const stopped = yield* AgentLoop.run(bot, { prompt: "go" })
+      const last = yield* Stream.runLast(AgentLoop.stream(bot, { prompt: "go" }))
+      const streamed = last._tag === "Some" && last.value._tag === "Result" ? last.value.result : undefined
+      assert.deepStrictEqual([stopped._tag, streamed?._tag, tools.ran], ["Paused", "Paused", []])
+    }).pipe(provided(tools, [{ says: asks, finish: "stop" }, asks]))
+  })
+
+  it.effect("APR-08: does not run under a name that is almost its own", () => {
+    const tools = shop()
+    const names = ["Pay", "functions.pay", "pay "]
+    return Effect.gen(function*() {
+      const result = yield* AgentLoop.run(bot, { prompt: "go" })
+      assert.deepStrictEqual([result._tag, tools.ran], ["Completed", []])
+      assert.deepStrictEqual(
+        told(result)[0],
+        names.map((name) => `There is no tool named ${JSON.stringify(name)}. The tools are: look, pay, send.`)
+      )
+    }).pipe(provided(tools, [names.map((name) => call(name, { amount: 90 })), "done"]))
+  })
+
   it.effect("SPEC-106: a new run on the transcript of a paused one closes what waits, and completes", () => {
     const tools = shop()
     return Effect.gen(function*() {
@@ -194,7 +258,7 @@ describe("a resume", () => {
       (error) => error._tag === "ResumeRefused" ? [error.reason, ...error.problems] : [error._tag]
     )
 
-  it.effect("is refused for decisions that are partial, forged or of another kind, and then still waits", () => {
+  it.effect("SPEC-99: is refused for decisions that are partial, forged or of another kind, and then still waits", () => {
     const tools = shop()
     return Effect.gen(function*() {
       const paused = pausedOf(yield* AgentLoop.run(bot, { prompt: "go" }))
@@ -213,12 +277,47 @@ describe("a resume", () => {
         "decisions",
         "call call_1 waits for approval, to which Retry is no answer"
       ])
+      const wordless = { call_1: { _tag: "Reply" } as Pause.Decision, call_2: Pause.approve }
+      assert.deepStrictEqual(yield* refusal(state, wordless), [
+        "decisions",
+        "what was said of call call_1 is no decision"
+      ])
       const inherited = Object.create({ call_1: Pause.approve, call_2: Pause.approve })
       assert.strictEqual((yield* refusal(state, inherited))[0], "decisions")
       assert.deepStrictEqual(tools.ran, [])
       yield* AgentLoop.resume(bot, state, { call_1: Pause.approve, call_2: Pause.reject("no") })
       assert.deepStrictEqual(tools.ran, ["pay 1"])
     }).pipe(provided(tools, [[call("pay", { amount: 1 }), call("pay", { amount: 2 })], "done"]))
+  })
+
+  it.effect("APR-03: decides all of a mixed batch or nothing of it, and every call of it runs once", () => {
+    const tools = shop()
+    const batch = [
+      call("look", { what: "price" }, "a"),
+      call("pay", { amount: 1 }, "b"),
+      call("pay", { amount: 2 }, "c"),
+      call("pay", { amount: 3 }, "d")
+    ]
+    return Effect.gen(function*() {
+      const { requests } = yield* ScriptedModel.Script
+      const paused = pausedOf(yield* AgentLoop.run(bot, { prompt: "go" }))
+      const some = { b: Pause.approve, c: Pause.reject("too expensive") }
+      assert.deepStrictEqual(yield* refusal(stored(paused), some), [
+        "decisions",
+        "call d waits and has no decision"
+      ])
+      assert.deepStrictEqual([tools.ran, requests.length], [[], 1])
+      const result = yield* AgentLoop.resume(bot, stored(paused), { ...some, d: Pause.approve })
+      assert.deepStrictEqual([result._tag, tools.ran, requests.length], [
+        "Completed",
+        ["look price", "pay 1", "pay 3"],
+        2
+      ])
+      assert.strictEqual(
+        brief(result.messages)[2],
+        "tool: #a=saw price #b=paid 1 #c!This call was refused: too expensive #d=paid 3"
+      )
+    }).pipe(provided(tools, [batch, "done"]))
   })
 
   it.effect("is refused a second time, also beside the first", () => {
@@ -275,7 +374,23 @@ describe("a resume", () => {
     }).pipe(provided(tools, [[call("pay", { amount: 1 })]]))
   })
 
-  it.effect("APR-07: keeps usage, turns, errors in a row and slots of the run", () => {
+  it.effect("APR-05: that is refused for a tool leaves the pause to be looked at, and resumed where the tool is there", () => {
+    const tools = shop()
+    return Effect.gen(function*() {
+      const store = yield* PauseStore.PauseStore
+      const paused = pausedOf(yield* AgentLoop.run(bot, { prompt: "go" }))
+      const before = yield* store.list
+      const refused = yield* Effect.provide(refusal(paused, { call_1: Pause.approve }), ToolRegistry.layer())
+      assert.strictEqual(refused[0], "tool-changed")
+      assert.deepStrictEqual(yield* store.list, before)
+      const state = yield* store.get(before[0]?.id ?? "")
+      assert.deepStrictEqual(state, paused.state)
+      const result = yield* AgentLoop.resume(bot, state ?? null, { call_1: Pause.approve })
+      assert.deepStrictEqual([result._tag, tools.ran, yield* store.list], ["Completed", ["pay 1"], []])
+    }).pipe(provided(tools, [[call("pay", { amount: 1 })], "done"]), Effect.provide(PauseStore.layerMemory))
+  })
+
+  it.effect("SPEC-45 APR-07: keeps usage, turns and slots of the run", () => {
     const tools = shop()
     const usage = { input: 1_000, output: 50 }
     return Effect.gen(function*() {
@@ -289,6 +404,23 @@ describe("a resume", () => {
       { says: [call("look", { what: "a" })], usage },
       { says: [call("pay", { amount: 1 })], usage },
       { says: ["done"], usage }
+    ]))
+  })
+
+  it.effect("SPEC-45 APR-07: keeps the errors in a row, so that one more may be the last", () => {
+    const tools = shop()
+    return Effect.gen(function*() {
+      const paused = pausedOf(yield* AgentLoop.run(bot, { prompt: "go" }))
+      const result = yield* AgentLoop.resume(bot, stored(paused), { call_5: Pause.reject("not now") })
+      assert.deepStrictEqual([result._tag, result._tag === "LimitReached" && result.limit, result.turns.length], [
+        "LimitReached",
+        "tool-errors",
+        3
+      ])
+    }).pipe(provided(tools, [
+      ["a", "b", "c", "d"].map((to) => call("send", { to })),
+      [call("pay", { amount: 1 })],
+      [call("send", { to: "e" })]
     ]))
   })
 
@@ -359,7 +491,7 @@ describe("calls that failed because of their environment", () => {
   const patient = AgentLoop.make("patient", { onEnvironmentError: "pause" })
   const script = [[call("look", { what: "a" }), call("send", { to: "b" }), call("look", { what: "c" })], "done"]
 
-  it.effect("SPEC-102: have the run pause after the batch, and run again alone, in their place", () => {
+  it.effect("SPEC-102 SPEC-104: have the run pause after the batch, and run again alone, in their place", () => {
     const tools = shop()
     return Effect.gen(function*() {
       const paused = pausedOf(yield* AgentLoop.run(patient, { prompt: "go" }))
@@ -368,7 +500,7 @@ describe("calls that failed because of their environment", () => {
       tools.repair()
       const result = yield* AgentLoop.resume(patient, stored(paused), { call_2: Pause.retry })
       assert.deepStrictEqual(tools.ran, ["look a", "send b", "look c", "send b"])
-      assert.deepStrictEqual(told(result)[0], ["saw a", "sent", "saw c"])
+      assert.deepStrictEqual([result._tag, told(result)[0]], ["Completed", ["saw a", "sent", "saw c"]])
       assert.deepStrictEqual(Log.from(result.context).seen, ["look a", "send b", "look c"])
       assert.deepStrictEqual(faults(result.messages), [])
     }).pipe(provided(tools, script))
@@ -453,7 +585,42 @@ describe("a gate", () => {
     ]))
   })
 
-  it.effect("SPEC-68 that fails, dies or never stops editing refuses the call", () => {
+  it.effect("SPEC-68: may take its time, which no timeout of a tool counts", () => {
+    const gate: Gate.Gate = () => Effect.delay(Effect.succeed(Gate.proceed), "1 hour")
+    const quick = Tool.make("quick", {
+      timeout: "1 second",
+      handler: () => Effect.delay(Effect.succeed("in time"), "900 millis")
+    })
+    return Effect.gen(function*() {
+      const running = yield* Effect.forkChild(AgentLoop.run(AgentLoop.make("gated", { gate }), { prompt: "go" }))
+      yield* TestClock.adjust("2 hours")
+      const result = yield* Fiber.join(running)
+      assert.deepStrictEqual(result.turns[0]?.outcomes, [{ _tag: "Success", value: "in time", writes: [] }])
+    }).pipe(Effect.provide([ToolRegistry.layer(quick), ScriptedModel.layer([call("quick")], "done")]))
+  })
+
+  it.effect("CON-08: that pauses one call has the run wait until all are gated, and nothing starts afterwards", () => {
+    const tools = shop()
+    const happened: Array<string> = []
+    const gate: Gate.Gate = ({ id }) =>
+      Effect.sync(() => {
+        happened.push(id)
+        return id === "call_1" ? Gate.pause("who knows") : Gate.proceed
+      }).pipe(Effect.delay(id === "call_1" ? "10 millis" : "100 millis"))
+    return Effect.gen(function*() {
+      const running = yield* Effect.forkChild(
+        Effect.map(AgentLoop.run(AgentLoop.make("gated", { gate }), { prompt: "go" }), ({ _tag }) => {
+          happened.push(_tag)
+        })
+      )
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(running)
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual([happened, tools.ran], [["call_1", "call_2", "Paused"], []])
+    }).pipe(provided(tools, [[call("look", { what: "a" }), call("send", { to: "b" })]]))
+  })
+
+  it.effect("that fails, dies or never stops editing refuses the call", () => {
     const tools = shop()
     let amount = 10
     const gates: ReadonlyArray<Gate.Gate> = [

@@ -71,6 +71,20 @@ describe("prepare", () => {
       assert.deepStrictEqual(sent(requests)[0], ["system: Be brief.", "user: go"])
     }))
 
+  it.effect("SPEC-117: counts turns from 0 and what is left from 10, where nothing else is said", () =>
+    Effect.gen(function*() {
+      const seen: Array<readonly [turn: number, remaining: number]> = []
+      const agent = AgentLoop.make("bot", {
+        prepare: ({ remaining, turn }) =>
+          Effect.sync(() => {
+            seen.push([turn, remaining])
+            return {}
+          })
+      })
+      yield* play(agent, [[call("read")], [call("write")], "done"])
+      assert.deepStrictEqual(seen, [[0, 10], [1, 9], [2, 8]])
+    }))
+
   it.effect("narrows the tools of one turn, and what is not offered then is not answered then", () =>
     Effect.gen(function*() {
       const agent = AgentLoop.make("bot", {

@@ -83,7 +83,7 @@ export const eventFaults = (events: ReadonlyArray<Event.Event>): ReadonlyArray<s
   }
   events.forEach((event, at) => {
     if (event.seq !== at) found.push(`event ${at} has the number ${event.seq}`)
-    const run = ["run", ...event.path.map(({ callId }) => `${callId}/run`)].join("/")
+    const run = ["run", ...event.path.map(({ callId, runId }) => `${callId}/${runId}`)].join("/")
     if (event._tag === "RunStart") start(run)
     else if (!open.has(run)) found.push(`${event._tag} outside of ${run}`)
     if (event._tag === "RunEnd") end(run)

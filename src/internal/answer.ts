@@ -4,6 +4,7 @@
  * Arguments that do not decode are read once more as what the schema says they were meant to be. Only an interruption of
  * the caller is no outcome.
  */
+import type * as Prompt from "effect/ai/Prompt"
 import type * as Cause from "effect/Cause"
 import * as Services from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -137,10 +138,10 @@ const decode = (way: Way): Body => {
 const served = (way: Way, input: unknown): Effect.Effect<Turn.Outcome, unknown, unknown> => {
   const { call, entry, scope } = way
   const { plan } = entry
+  if (plan === undefined) scope.attempts = 1
   const body = plan === undefined
     ? bodyOf(entry, input, call.id)
     : Attempt.run(plan, input, Effect.suspend(() => bodyOf(entry, input, call.id)), scope, way)
-  if (plan === undefined) scope.attempts = 1
   return Effect.flatMap(body, (value) => {
     if (plan === undefined) scope.open = false
     way.stage = "output"
@@ -159,7 +160,8 @@ const shown = (way: Way, json: unknown): unknown => {
   if (tool.toModelOutput !== undefined) {
     way.stage = "around"
     way.parts = tool.toModelOutput(way.value).map((part) =>
-      Text.wellFormed(part.type === "text" ? { ...part, text: cut(part.text) } : part)
+      // The same with whole characters.
+      Text.wellFormed(part.type === "text" ? { ...part, text: cut(part.text) } : part) as Prompt.ToolModelOutputPart
     )
   }
   return cut(json)

@@ -31,8 +31,10 @@ export const answer = (
   desk: Desk.Desk
 ): Effect.Effect<Ending.Paused | undefined, Desk.Unprepared> =>
   Gating.isNeeded(agent, batch, desk.registry)
-    ? Effect.flatMap(Gating.gate(agent, run, batch, desk.registry), (waiting) =>
-      waiting.length > 0 ? paused(run, batch, desk, waiting) : runOpen(agent, run, batch, desk))
+    ? Effect.flatMap(Gating.gate(agent, run, batch, desk.registry), (waiting) => {
+      const goes = waiting.length > 0 ? paused(run, batch, desk, waiting) : runOpen(agent, run, batch, desk)
+      return run.watch === undefined ? goes : Effect.andThen(Observe.unrun(run, batch.places, run.watch), goes)
+    })
     : runOpen(agent, run, batch, desk)
 
 const ended = (
@@ -89,7 +91,7 @@ const runOpen = (
       ? registry.begin(place.call, place.scope, running)
       : Effect.runFork(Effect.succeed(tooMany))
   }
-  const running = SideBySide.run(
+  return SideBySide.run(
     open,
     atATime(agent, open, registry),
     watch === undefined && probe === undefined ? begin : around(run, registry, watch, probe, begin),
@@ -99,9 +101,6 @@ const runOpen = (
     ({ scope }) => Failing.lost(scope),
     () => ended(agent, run, batch, desk)
   )
-  return watch === undefined || open === batch.places
-    ? running
-    : Effect.andThen(Observe.unrun(run, batch.places, watch), running)
 }
 
 // Who is watched or measured has a fiber around that of its call.

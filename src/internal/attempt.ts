@@ -70,9 +70,9 @@ const again = (
   once: Guard.Body,
   scope: Context.CallScope
 ): Guard.Body => {
-  let reason: "failure" | "timeout" = "failure"
+  let reason: "failure" | "timeout" | undefined
   const told = Effect.suspend(() =>
-    scope.attempts === 0 ? Effect.void : Reporting.report({ _tag: "Retry", attempt: scope.attempts + 1, reason })
+    reason === undefined ? Effect.void : Reporting.report({ _tag: "Retry", attempt: scope.attempts + 1, reason })
   )
   return Effect.retry(Effect.andThen(told, once), {
     schedule,

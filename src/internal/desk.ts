@@ -217,7 +217,7 @@ const prepared = (
     (error): error is AiError.AiError =>
       !(error instanceof Unprepared) && Resilience.isTooLong(error) && !isShown &&
       (desk.budget === undefined || Budget.takeRequest(desk.budget)),
-    (error) => Effect.andThen(Observe.retried(run, 2, error), once(true))
+    (error) => Effect.andThen(Observe.retried(run, error), once(true))
   )
 }
 

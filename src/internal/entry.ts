@@ -1,6 +1,7 @@
 /**
  * What does it take to answer a call? The entry of its tool in a registry, and how far the call has come.
  */
+import type * as Prompt from "effect/ai/Prompt"
 import type * as WireTool from "effect/ai/Tool"
 import type * as Duration from "effect/Duration"
 import type * as Schema from "effect/Schema"
@@ -57,7 +58,7 @@ export interface Way {
   stage: "input" | "body" | "output" | "around"
   input: unknown
   value: unknown
-  parts: ReadonlyArray<unknown> | undefined
+  parts: ReadonlyArray<Prompt.ToolModelOutputPart> | undefined
   /** What the last run wrote, and where among the writes of those around it that stands. */
   writes: ReadonlyArray<Context.Write>
   at: number

@@ -41,6 +41,7 @@ export const throughPublic = (model: LanguageModel.LanguageModel): Ask => (reque
   }
   const parts: Array<Response.AnyPart> = []
   const calls: Array<{ readonly id: string; readonly name: string }> = []
+  const answer = format?.source === undefined ? undefined : nameOf(request.table)
   return Effect.flatMap(
     Stream.runForEachArray(model.streamText(options), (chunk) => {
       const deltas: Array<Delta> = []
@@ -48,7 +49,7 @@ export const throughPublic = (model: LanguageModel.LanguageModel): Ask => (reque
         parts.push(part)
         if (part.type === "text-delta") deltas.push({ type: "text", delta: part.delta })
         else if (part.type === "reasoning-delta") deltas.push({ type: "reasoning", delta: part.delta })
-        else if (part.type === "tool-params-start") calls.push(part)
+        else if (part.type === "tool-params-start" && !part.providerExecuted && part.name !== answer) calls.push(part)
         else if (part.type === "tool-params-delta") {
           const at = calls.findLastIndex(({ id }) => id === part.id)
           const call = calls[at]

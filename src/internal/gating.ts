@@ -3,14 +3,14 @@
  */
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
+import * as Result from "effect/Result"
 import type { Agent } from "../Agent.ts"
 import * as Gate from "../Gate.ts"
 import type * as Pause from "../Pause.ts"
-import type { Paused } from "../Result.ts"
 import type { Registry } from "../ToolRegistry.ts"
 import type * as Turn from "../Turn.ts"
 import * as Observe from "./observe.ts"
-import type * as Run from "./run.ts"
+import * as Run from "./run.ts"
 
 /** A call that waits for somebody's decision, and why. */
 export interface Waiting {
@@ -57,8 +57,9 @@ export const edited = (
   place: Run.Place,
   input: unknown
 ): Effect.Effect<void> => {
-  edit(batch, place, input, "edited when it was approved")
-  return Effect.asVoid(one(agent, run, batch, registry, place, "approved"))
+  return edit(batch, place, input, "edited when it was approved")
+    ? Effect.asVoid(one(agent, run, batch, registry, place, "approved"))
+    : Effect.void
 }
 
 /** Gates one call; gives a reason where it waits. */
@@ -89,7 +90,13 @@ const one = Effect.fnUntraced(function*(
         calls: batch.places.map(({ call }) => call)
       }
     )
-    yield* Observe.gated(run, place, decision._tag, "reason" in decision ? decision.reason : undefined)
+    const isApproved = decision._tag === "Pause" && approved === "approved"
+    yield* Observe.gated(
+      run,
+      place,
+      isApproved ? "Proceed" : decision._tag,
+      !isApproved && "reason" in decision ? decision.reason : undefined
+    )
     switch (decision._tag) {
       case "Proceed":
         place.isAllowed = true
@@ -99,7 +106,7 @@ const one = Effect.fnUntraced(function*(
         place.isAllowed = true
         return undefined
       case "Edit":
-        edit(batch, place, decision.input, "edited by a gate")
+        if (!edit(batch, place, decision.input, "edited by a gate")) return undefined
         break
       default:
         place.outcome = outcomeOf(decision)
@@ -118,13 +125,22 @@ export const outcomeOf = (
     ? { _tag: "Rejected", reason: decision.reason }
     : { _tag: "Replied", text: decision.text }
 
-// The transcript says what ran, so that what the model reads goes with its result.
-const edit = (batch: Run.Batch, place: Run.Place, input: unknown, how: string): void => {
+/**
+ * Gives a call another input. The transcript says what ran, so that what the model reads goes with its result; so it is JSON,
+ * or the call is rejected.
+ */
+const edit = (batch: Run.Batch, place: Run.Place, given: unknown, how: string): boolean => {
   const { id, name, repairs } = place.call
-  place.call = { id, name, input, repairs: [...repairs, how] }
+  const input = Result.try((): unknown => JSON.parse(JSON.stringify(given)))
+  if (Result.isFailure(input)) {
+    place.outcome = { _tag: "Rejected", reason: "it was given an input that is no JSON" }
+    return false
+  }
+  place.call = { id, name, input: input.success, repairs: [...repairs, how] }
   batch.content = batch.content.map((part) =>
-    part.type === "tool-call" && part.id === id ? { ...part, params: input } : part
+    part.type === "tool-call" && part.id === id ? { ...part, params: input.success } : part
   )
+  return true
 }
 
 /** The calls that failed because of their environment. */
@@ -141,13 +157,7 @@ const none: ReadonlyArray<Waiting> = []
 /** The calls within which an agent waits: they are not answered yet, whatever they came to. */
 export const waitingWithin = ({ places }: Run.Batch): ReadonlyArray<Waiting> =>
   places.every(({ scope }) => scope.waiting === undefined) ? none : places.flatMap((place) => {
-    if (pauseWithin(place) === undefined) return []
+    if (Run.pauseWithin(place) === undefined) return []
     place.outcome = undefined
     return [{ place, waitsFor: "approval", reason: "an agent within it waits" }]
   })
-
-/** How the agent within a call waits, if it does. */
-export const pauseWithin = ({ scope: { waiting } }: Run.Place): Paused | undefined =>
-  typeof waiting === "object" && waiting !== null && "_tag" in waiting && waiting._tag === "Paused"
-    ? waiting as Paused // `Nested` puts it there
-    : undefined

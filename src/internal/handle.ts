@@ -2,7 +2,6 @@
  * How is a run held that goes on by itself? By a handle that waits for its end, cancels it, and shows what it has.
  */
 import type * as Prompt from "effect/ai/Prompt"
-import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -31,7 +30,8 @@ export interface Handle<out E, out A = unknown> {
   /** What the run has so far, in whole turns. */
   readonly partial: Effect.Effect<Ending.Ended>
   /**
-   * What happens, for any number of watchers, up to the last 1,024 events before each began. The run does not wait for them.
+   * What happens, for any number of watchers, up to the last 1,024 events before each began. The run does not wait for them, so
+   * what one that is slow has not taken is kept for it.
    */
   readonly events: Stream.Stream<Event.Event>
   /** Adds a message of the user, which joins at the next turn. A run that would end goes on with it; one that has ended does not. */
@@ -42,20 +42,21 @@ export interface Handle<out E, out A = unknown> {
 export interface Held {
   readonly sink: Watch.Sink
   readonly events: Stream.Stream<Event.Event>
-  readonly end: Effect.Effect<void>
+  readonly end: () => void
 }
 
 /** One who takes events, and of whom many can take them. */
 export const hold: Effect.Effect<Held> = Effect.map(
   PubSub.unbounded<Take.Take<Event.Event>>({ replay: 1_024 }),
   (hub) => {
+    // One by one, since a hub counts what it is given at a time.
     const take = (events: ReadonlyArray<Event.Event>): void => {
-      if (Arr.isReadonlyArrayNonEmpty(events)) PubSub.publishUnsafe(hub, events)
+      for (const event of events) PubSub.publishUnsafe(hub, [event])
     }
     return {
       sink: { deltas: true, all: true, take, told: Effect.void, last: Effect.void },
       events: Stream.fromPubSubTake(hub),
-      end: Effect.asVoid(PubSub.publish(hub, Exit.void))
+      end: () => void PubSub.publishUnsafe(hub, Exit.void)
     }
   }
 )
@@ -68,14 +69,16 @@ export const make = <A, E, R>(
 ): Effect.Effect<Handle<E, A>, never, R | Scope.Scope> =>
   Effect.gen(function*() {
     let cancelled = false
-    const fiber = yield* Effect.forkScoped(Effect.ensuring(running, end))
+    // It says itself where it can be cancelled, so that one that is cancelled before it has begun ends as every run does.
+    const fiber = yield* Effect.forkScoped(running, { uninterruptible: true })
+    fiber.addObserver(end)
     const cancelling = Effect.sync(() => {
       cancelled = true
     })
     yield* Effect.addFinalizer(() => cancelling)
     const last = Effect.flatMap(Fiber.await(fiber), (exit): Effect.Effect<Ending.Result<A>, Ending.ModelFailed | E> =>
       cancelled && Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
-        ? Effect.andThen(reportOthers(exit.cause), cancelledAs(run))
+        ? Effect.andThen(reportOthers(exit.cause), endOf<A>(run))
         : exit)
     return {
       await: last,
@@ -88,8 +91,12 @@ export const make = <A, E, R>(
     }
   })
 
-const cancelledAs = (run: Run.Run): Effect.Effect<Ending.Cancelled> =>
-  Effect.map(Run.ended(run), (end) => ({ _tag: "Cancelled", ...end }))
+/** The end of a run that was cancelled: one whose end was shown has ended so. */
+const endOf = <A>(run: Run.Run): Effect.Effect<Ending.Result<A>> =>
+  // A value was decoded by the schema of the answer.
+  run.shown === undefined
+    ? Effect.map(Run.ended(run), (end): Ending.Cancelled => ({ _tag: "Cancelled", ...end }))
+    : Effect.succeed(run.shown as Ending.Result<A>)
 
 // What else went wrong while a run was cancelled is no reason to lose what the run had.
 const reportOthers = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>

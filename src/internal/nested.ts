@@ -10,9 +10,11 @@ import * as Schema from "effect/Schema"
 import type { Agent } from "../Agent.ts"
 import * as Context from "../Context.ts"
 import * as Pause from "../Pause.ts"
+import * as Pricing from "../Pricing.ts"
 import * as Ending from "../Result.ts"
 import * as Tool from "../Tool.ts"
 import * as Log from "./log.ts"
+import * as Observe from "./observe.ts"
 import * as Probe from "./probe.ts"
 import type * as Run from "./run.ts"
 import * as Watch from "./watch.ts"
@@ -59,9 +61,17 @@ const resumed = (place: Place | undefined): Resumed | undefined => {
   return waiting as Resumed // `Deciding.apply` puts it there
 }
 
-/** The watch of an agent within a call. */
-export const watch = (place: Place | undefined, agent: string): Watch.Watch | undefined =>
-  place?.outer.watch && Watch.within(place.outer.watch, { callId: callIdOf(place), agent })
+/** The watch of an agent within a call, where somebody sees that call: it ends with the call. */
+export const watch = (at: Place | undefined, run: Run.Run): Watch.Watch | undefined => {
+  const outer = at?.outer.watch
+  const call = at && callOf(at)
+  if (outer?.all !== true || call?.shownSince === undefined) return undefined
+  const watch = Watch.within(outer, { callId: call.call.id, agent: run.agent, runId: run.id })
+  const pricing = Services.get(Fiber.getCurrent()?.context ?? Services.empty(), Pricing.Pricing)
+  call.within ??= []
+  call.within.push((now) => Observe.leave(run, watch, pricing, now))
+  return watch
+}
 
 /** Runs within the probe, if there is one. */
 export const probed = <A extends Ending.Result, E, R>(
@@ -79,12 +89,12 @@ export const probed = <A extends Ending.Result, E, R>(
       instructions: system?.role === "system" ? system.content : undefined,
       messages: run.messages,
       thread: run.thread?.ref.id,
-      outer: at && { agent: at.outer.agent, runId: at.outer.id, callId: callIdOf(at) }
+      outer: at && { agent: at.outer.agent, runId: at.outer.id, callId: callOf(at)?.call.id ?? "" }
     }, running)
   })
 
-const callIdOf = ({ outer, scope }: Place): string =>
-  outer.batch?.places.find((each) => each.scope === scope)?.call.id ?? ""
+const callOf = ({ outer, scope }: Place): Run.Place | undefined =>
+  outer.batch?.places.find((each) => each.scope === scope)
 
 /** Counts what an agent spent for the run around it. */
 export const count = (place: Place | undefined, spent: ReadonlyArray<Run.Nested>): void => {

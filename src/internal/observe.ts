@@ -11,6 +11,7 @@ import * as Result from "effect/Result"
 import * as Context from "../Context.ts"
 import type * as Event from "../Event.ts"
 import type * as Pause from "../Pause.ts"
+import type * as Pricing from "../Pricing.ts"
 import type * as Provider from "../Provider.ts"
 import * as Ending from "../Result.ts"
 import * as Turn from "../Turn.ts"
@@ -22,21 +23,25 @@ import * as SideBySide from "./sideBySide.ts"
 import * as Text from "./text.ts"
 import * as Watch from "./watch.ts"
 
-/** A run begins, and the turn that it goes on with, if it waited. */
-export const begun = (run: Run.Run, watch: Watch.Watch): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    const isResumed = run.batch !== undefined
-    watch.isOpen = true
-    watch.take([{ _tag: "RunStart", runId: run.id, agent: run.agent, isResumed }])
-    return isResumed ? turnStart(run, watch) : watch.told
-  })
+/** A run begins among these services, and the turn that it goes on with, if it waited. */
+export const begin = (run: Run.Run, watch: Watch.Watch, services: Services.Context<never>): void => {
+  const isResumed = run.batch !== undefined
+  watch.begin(services)
+  watch.take([{ _tag: "RunStart", runId: run.id, agent: run.agent, isResumed }])
+  if (isResumed) startTurn(run, watch)
+}
 
 export const turnStart = (run: Run.Run, watch: Watch.Watch): Effect.Effect<void> =>
   Effect.suspend(() => {
-    watch.turn = run.turns.length
-    watch.take([{ _tag: "TurnStart", turn: watch.turn }])
+    startTurn(run, watch)
     return watch.told
   })
+
+const startTurn = ({ turns }: Run.Run, watch: Watch.Watch): void => {
+  watch.turn = turns.length
+  watch.attempts = 1
+  watch.take([{ _tag: "TurnStart", turn: watch.turn }])
+}
 
 export const turnEnd = (run: Run.Run, watch: Watch.Watch): Effect.Effect<void> =>
   Effect.suspend(() => {
@@ -59,14 +64,30 @@ export const over = <A>(
   watch: Watch.Watch,
   exit: Exit.Exit<Ending.Result<A>, unknown>
 ): Effect.Effect<void> =>
-  Effect.flatMap(Run.ended(run), ({ runId, text, usage }) => {
-    if (watch.isOpen) {
-      watch.isOpen = false
-      endTurn(run, watch)
-      watch.take([{ _tag: "RunEnd", runId, ...wayOf(exit), text, usage }])
-    }
-    return Exit.isSuccess(exit) ? watch.told : watch.last
-  })
+  Effect.flatMap(Exit.isSuccess(exit) ? Effect.succeed(exit.value) : Run.ended(run), (ended) =>
+    Effect.suspend(() => {
+      end(run, watch, ended, wayOf(exit))
+      if (Exit.isSuccess(exit)) run.shown = exit.value
+      return Effect.ensuring(Exit.isSuccess(exit) ? watch.told : watch.last, Effect.sync(watch.close))
+    }))
+
+const end = (
+  run: Run.Run,
+  watch: Watch.Watch,
+  { runId, text, usage }: Pick<Ending.Ended, "runId" | "text" | "usage">,
+  way: Pick<typeof Event.RunEnd.Type, "end" | "reason">
+): void => {
+  endTurn(run, watch)
+  watch.take([{ _tag: "RunEnd", runId, ...way, text, usage }])
+  watch.isOpen = false
+}
+
+/** Ends for whoever watches what an agent has begun within a call that has ended: if it goes on, nobody sees it. */
+export const leave = (run: Run.Run, watch: Watch.Watch, pricing: Pricing.Pricing, now: number): void => {
+  if (!watch.isOpen) return
+  for (const place of run.batch?.places ?? []) endCall(run, place, watch, now)
+  end(run, watch, Run.end(run, pricing), { end: "Cancelled" })
+}
 
 const wayOf = (exit: Exit.Exit<Ending.Result, unknown>): Pick<typeof Event.RunEnd.Type, "end" | "reason"> => {
   if (Exit.isFailure(exit)) {
@@ -91,10 +112,11 @@ const wayOf = (exit: Exit.Exit<Ending.Result, unknown>): Pick<typeof Event.RunEn
 const nameOf = (error: unknown): string => {
   if (error instanceof Ending.ModelFailed) return `${error._tag}: ${error.reason.reason._tag}`
   if (typeof error !== "object" || error === null) return error === undefined ? "defect" : "error"
-  return "_tag" in error ? String(error._tag) : error.constructor.name
+  if ("_tag" in error && typeof error._tag === "string") return error._tag
+  return error instanceof Error ? error.name : "error"
 }
 
-/** Asks the model before watchers. A provider that does not stream is shown as one piece. */
+/** Asks the model before watchers. What of its answer was not shown while it arrived is shown then. */
 export const asking = (
   ask: Provider.Ask,
   request: Provider.Request,
@@ -103,46 +125,44 @@ export const asking = (
 ): Effect.Effect<Provider.Reply, AiError.AiError> => {
   const { all, deltas } = watch
   const turn = run.turns.length
-  const show = (delta: Provider.Delta): ReadonlyArray<Watch.Happening> => {
-    if (delta.type !== "input") return [{ _tag: tags[delta.type], turn, delta: delta.delta }]
+  const shown = { text: false, reasoning: false, input: false }
+  const show = (piece: Provider.Delta): ReadonlyArray<Watch.Happening> => {
+    const { delta, type } = piece
+    shown[type] = true
+    if (type !== "input") return [{ _tag: tags[type], turn, delta }]
     if (!all) return []
-    const { id, name } = delta
-    return [{ _tag: "InputDelta", turn, callId: Run.hearing(run, id, delta.part), tool: name, delta: delta.delta }]
+    const { id, name, part } = piece
+    return [{ _tag: "InputDelta", turn, callId: Run.hearing(run, id, part, watch.attempts), tool: name, delta }]
   }
-  let streamed = false
-  const sink: Provider.Sink | undefined = deltas
-    ? (pieces) => {
-      streamed ||= pieces.some(({ type }) => type !== "input")
-      return Watch.emit(watch, ...pieces.flatMap(show))
+  const asked = Effect.flatMap(
+    ask(request, deltas ? (pieces) => Watch.emit(watch, ...pieces.flatMap(show)) : undefined),
+    (reply) => {
+      const { content, warnings = [] } = reply
+      const rest = deltas
+        ? content.flatMap((part) =>
+          (part.type === "text" || part.type === "reasoning") && !shown[part.type]
+            ? [{ _tag: tags[part.type], turn, delta: part.text }]
+            : []
+        )
+        : []
+      const said = [...rest, ...(warnings.length === 0 ? [] : [{ _tag: "Warning" as const, turn, warnings }])]
+      return said.length === 0 ? Effect.succeed(reply) : Effect.as(Watch.emit(watch, ...said), reply)
     }
-    : undefined
-  const asked = Effect.flatMap(ask(request, sink), (reply) => {
-    const whole = deltas && !streamed ? wholeOf(reply, turn) : []
-    const { warnings = [] } = reply
-    const said = warnings.length === 0 ? whole : [...whole, { _tag: "Warning" as const, turn, warnings }]
-    return said.length === 0 ? Effect.succeed(reply) : Effect.as(Watch.emit(watch, ...said), reply)
-  })
+  )
   return all
-    ? Effect.provideService(asked, Resilience.Retrying, (attempt, error) => retried(run, attempt, error))
+    ? Effect.provideService(asked, Resilience.Retrying, (error) => retried(run, error))
     : asked
 }
 
-/** A request of the turn is made again, or another in its place. */
-export const retried = (
-  { turns, watch }: Run.Run,
-  attempt: number,
-  { reason }: AiError.AiError
-): Effect.Effect<void> =>
-  watch === undefined
-    ? Effect.void
-    : Watch.emit(watch, { _tag: "Retry", turn: turns.length, attempt, reason: reason._tag })
-
 const tags = { text: "TextDelta", reasoning: "ReasoningDelta" } as const
 
-const wholeOf = ({ content }: Provider.Reply, turn: number): ReadonlyArray<Watch.Happening> =>
-  content.flatMap((part) =>
-    part.type === "text" || part.type === "reasoning" ? [{ _tag: tags[part.type], turn, delta: part.text }] : []
-  )
+/** A request of the turn is made again, or another in its place. */
+export const retried = ({ turns, watch }: Run.Run, { reason }: AiError.AiError): Effect.Effect<void> =>
+  watch === undefined
+    ? Effect.void
+    : Effect.suspend(() =>
+      Watch.emit(watch, { _tag: "Retry", turn: turns.length, attempt: ++watch.attempts, reason: reason._tag })
+    )
 
 /** A gate decided about a call. */
 export const gated = (
@@ -161,14 +181,17 @@ export const gated = (
   })
 
 /** The calls of a batch that were answered without being run. */
-export const unrun = (run: Run.Run, places: ReadonlyArray<Run.Place>, watch: Watch.Watch): Effect.Effect<void> => {
-  const turn = run.turns.length
-  const happened = places.flatMap((place): ReadonlyArray<Watch.Happening> => {
-    if (place.outcome === undefined || place.scope.attempts > 0) return []
-    return [{ _tag: "CallStart", turn, call: place.call }, callEnd(turn, place, place.outcome, 0)]
+export const unrun = (run: Run.Run, places: ReadonlyArray<Run.Place>, watch: Watch.Watch): Effect.Effect<void> =>
+  Effect.clockWith((clock) => {
+    const now = clock.currentTimeMillisUnsafe()
+    for (const place of places) {
+      if (place.outcome === undefined || place.started) continue
+      place.started = true
+      startCall(run, place, watch, now)
+      endCall(run, place, watch, now)
+    }
+    return watch.told
   })
-  return Watch.emit(watch, ...happened)
-}
 
 /** Answers a call before watchers: one start, and one end whatever happens. */
 export const answering = (
@@ -180,34 +203,53 @@ export const answering = (
   Effect.uninterruptibleMask((restore) =>
     Effect.clockWith((clock) => {
       const { call, scope } = place
-      const turn = run.turns.length
-      const of = { turn, callId: call.id, tool: call.name }
-      const from = clock.currentTimeMillisUnsafe()
+      const of = { turn: run.turns.length, callId: call.id, tool: call.name }
       if (watch.all) scope.report = (report) => Watch.emit(watch, { ...report, ...of })
-      watch.take([{ _tag: "CallStart", turn, call }])
+      startCall(run, place, watch, clock.currentTimeMillisUnsafe())
       const answered = Effect.map(SideBySide.one(begin, () => Failing.lost(scope)), (outcome) => {
         // Recorded before anybody is told, so that what was shown and what is kept are the same.
         place.outcome = outcome
         return outcome
       })
       return Effect.onExit(restore(Effect.andThen(watch.told, answered)), (exit) => {
-        const outcome = Run.outcomeOf(place, "the run ended before it was run")
-        watch.take([callEnd(turn, place, outcome, clock.currentTimeMillisUnsafe() - from)])
+        // What it says afterwards is of no call.
+        scope.open = false
+        endCall(run, place, watch, clock.currentTimeMillisUnsafe())
         return Exit.isSuccess(exit) ? restore(watch.told) : watch.last
       })
     })
   )
 
-const callEnd = (turn: number, place: Run.Place, outcome: Turn.Outcome, durationMs: number): Watch.Happening => ({
-  _tag: "CallEnd",
-  turn,
-  call: Run.callOf(place),
-  outcome,
-  attempts: place.scope.attempts,
-  durationMs,
-  preview: preview(outcome),
-  isError: Turn.isError(outcome)
-})
+const startCall = ({ turns }: Run.Run, place: Run.Place, watch: Watch.Watch, now: number): void => {
+  place.shownSince = now
+  watch.take([{ _tag: "CallStart", turn: turns.length, call: place.call }])
+}
+
+/** Ends a call that was shown to start, and what was shown within it. */
+const endCall = ({ turns }: Run.Run, place: Run.Place, watch: Watch.Watch, now: number): void => {
+  if (place.shownSince === undefined) return
+  for (const end of place.within?.splice(0) ?? []) end(now)
+  watch.take([callEnd(turns.length, place, now - place.shownSince)])
+  place.shownSince = undefined
+}
+
+const callEnd = (turn: number, place: Run.Place, durationMs: number): Watch.Happening => {
+  const outcome = Run.pauseWithin(place) === undefined
+    ? Run.outcomeOf(place, "the run ended before it was run")
+    : waiting
+  return {
+    _tag: "CallEnd",
+    turn,
+    call: Run.callOf(place),
+    outcome,
+    attempts: place.scope.attempts,
+    durationMs,
+    preview: preview(outcome),
+    isError: Turn.isError(outcome)
+  }
+}
+
+const waiting: Turn.Outcome = { _tag: "Interrupted", stillRunning: false, reason: "an agent within it waits" }
 
 /** The first 200 characters of what a model is told of an outcome. */
 const preview = (outcome: Turn.Outcome): string => {
@@ -231,12 +273,11 @@ export const folded = Effect.fnUntraced(function*(
   const writes = turn.outcomes.flatMap((outcome, at) =>
     outcome._tag === "Success" && !lost.includes(turn.calls[at]?.id ?? "") ? outcome.writes : []
   )
-  // What does not encode is not shown; whoever keeps it is told why.
-  const slots = yield* Effect.match(Context.encode(Context.changes(before, context)), {
-    onSuccess: (encoded) => encoded.slots,
-    onFailure: () => ({})
+  const slots = yield* Effect.matchCauseEffect(Context.encode(Context.changes(before, context)), {
+    onSuccess: (encoded) => Effect.succeed(encoded.slots),
+    onFailure: (cause) => Effect.as(Log.safely(Effect.logWarning("slots are no JSON, and are not shown", cause)), {})
   })
-  yield* Watch.emit(watch, { _tag: "Fold", turn: turn.index, writes, slots, dropped: lost })
+  watch.take([{ _tag: "Fold", turn: turn.index, writes, slots, dropped: lost }])
 })
 
 /** A run waits. */

@@ -3,8 +3,9 @@
  * they fail with is logged.
  */
 import * as Cause from "effect/Cause"
+import * as Services from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Latch from "effect/Latch"
+import type * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import * as Context from "../Context.ts"
 import type * as Event from "../Event.ts"
@@ -12,7 +13,10 @@ import type { Ended } from "../Result.ts"
 import * as Log from "./log.ts"
 import type * as Watch from "./watch.ts"
 
-/** What observers of a run may be given; each may be plain or an Effect. What they fail with is logged. */
+/**
+ * What observers of a run may be given; each may be plain or an Effect. What they fail with is logged. The run waits for one
+ * that is an Effect, as long as it takes; one that is cancelled or failed waits for a second.
+ */
 export interface Observers<R> {
   /** Gets everything that happens, before the other observers. */
   readonly onEvent?: ((event: Event.Event) => Effect.Effect<unknown, unknown, R> | void) | undefined
@@ -29,7 +33,7 @@ type Told = Effect.Effect<void> | undefined
 
 /** These observers as one who takes events; none where there is nobody. */
 export const make = <R>(observers: Observers<R>): Watch.Sink | undefined => {
-  // Observers run in the fiber of the run, which states what they need.
+  // They run among the services of the run, which states what they need.
   const { onEvent, onText, onToolCall } = observers as Observers<never>
   if (onEvent === undefined && onText === undefined && onToolCall === undefined) return undefined
   const tellOf = (event: Event.Event): Told => {
@@ -56,47 +60,75 @@ export const make = <R>(observers: Observers<R>): Watch.Sink | undefined => {
 }
 
 /**
- * Tells events in their order, though fibers side by side give them: whoever gives some tells what is there up to those, and
- * waits while another does. What one who is interrupted leaves the next tells.
+ * Tells events in their order, though fibers side by side give them. Plain observers are told at once. One that is an Effect
+ * runs in a fiber of its own, among the services of whoever runs the run; what is given meanwhile waits its turn, and whoever
+ * gave it waits with it, or stops waiting when it is interrupted.
  */
-const inOrder = (tell: (event: Event.Event) => Told): Pick<Watch.Sink, "take" | "told" | "last"> => {
-  const waiting: Array<Event.Event> = []
-  let busy: Latch.Latch | undefined
-  // Not interrupted between its steps, since who waits waits for it to be free.
-  const upTo = (seq: number, restore: Restore): Effect.Effect<void> => {
-    if (busy !== undefined) return Effect.andThen(restore(busy.await), Effect.suspend(() => upTo(seq, restore)))
-    for (let next = waiting[0]; next !== undefined && next.seq <= seq; next = waiting[0]) {
-      waiting.shift()
+const inOrder = (tell: (event: Event.Event) => Told): Omit<Watch.Sink, "deltas" | "all"> => {
+  const open: Array<Event.Event> = []
+  const waiting: Array<{ readonly upTo: number; readonly resume: () => void }> = []
+  let services: Services.Context<never> = Services.empty()
+  let isBusy = false
+  let telling: Fiber.Fiber<void> | undefined
+  const advance = (): void => {
+    if (isBusy) return
+    isBusy = true
+    for (let next = open[0]; next !== undefined; next = open[0]) {
       const told = tell(next)
-      if (told === undefined) continue
-      // Only an observer that is an Effect takes a step of the runtime.
-      const latch = Latch.makeUnsafe(false)
-      busy = latch
-      const free = Effect.sync(() => {
-        busy = undefined
-        latch.openUnsafe()
-      })
-      return Effect.andThen(Effect.ensuring(restore(told), free), Effect.suspend(() => upTo(seq, restore)))
+      // Most are plain, or over as soon as they have begun.
+      const fiber = told && Effect.runForkWith(services)(told)
+      if (fiber !== undefined && fiber.pollUnsafe() === undefined) {
+        telling = fiber
+        fiber.addObserver(() => {
+          telling = undefined
+          isBusy = false
+          done()
+          advance()
+        })
+        return
+      }
+      done()
     }
-    return Effect.void
+    isBusy = false
   }
-  const told = Effect.uninterruptibleMask((restore) =>
-    // An interruption that is due comes before this step.
-    Effect.suspend(() => {
-      const last = waiting.at(-1)
-      return last === undefined ? Effect.void : upTo(last.seq, restore)
+  const done = (): void => {
+    const seq = open.shift()?.seq ?? 0
+    for (let first = waiting[0]; first !== undefined && first.upTo <= seq; first = waiting[0]) {
+      waiting.shift()
+      first.resume()
+    }
+  }
+  const told = Effect.suspend(() => {
+    const upTo = open.at(-1)?.seq
+    return upTo === undefined ? Effect.void : Effect.callback<void>((resume) => {
+      const next = open[0]
+      // It may have been told since.
+      if (next === undefined || next.seq > upTo) return resume(Effect.void)
+      const waiter = { upTo, resume: () => resume(Effect.void) }
+      waiting.push(waiter)
+      return Effect.sync(() => {
+        const at = waiting.indexOf(waiter)
+        if (at >= 0) waiting.splice(at, 1)
+      })
     })
-  )
+  })
   return {
+    begin: (running) => {
+      services = Services.add(running, Context.CurrentCall, undefined)
+    },
+    close: () => {
+      open.splice(1)
+      for (const { resume } of waiting.splice(0)) resume()
+      telling?.interruptUnsafe()
+    },
     take: (events) => {
-      for (const event of events) waiting.push(event)
+      for (const event of events) open.push(event)
+      advance()
     },
     told,
     last: briefly(told)
   }
 }
-
-type Restore = (effect: Effect.Effect<void>) => Effect.Effect<void>
 
 // It has a fiber of its own, which nobody interrupts.
 const briefly = (told: Effect.Effect<void>): Effect.Effect<void> =>
@@ -104,7 +136,7 @@ const briefly = (told: Effect.Effect<void>): Effect.Effect<void> =>
 
 /** Tells of what a run has that ends without a result. */
 export const partial = <R>({ onPartial }: Observers<R>, ended: Ended): Effect.Effect<void> => {
-  // Observers run in the fiber of the run, which states what they need.
+  // It runs in the fiber of the run, which states what it needs.
   const observe = onPartial as Observers<never>["onPartial"]
   const told = observe && safely("onPartial", () => observe(ended))
   return told === undefined ? Effect.void : briefly(told)
@@ -114,10 +146,11 @@ const safely = (name: string, observe: () => Effect.Effect<unknown, unknown> | v
   const failed = (cause: Cause.Cause<unknown>) => Log.safely(Effect.logWarning(`observer ${name} failed`, cause))
   const observed = Result.try(observe)
   if (Result.isFailure(observed)) return failed(Cause.die(observed.failure))
-  if (!Effect.isEffect(observed.success)) return undefined
-  // It is told of a call, and is no part of it: what it runs is a run of its own.
-  const apart = Effect.provideService(observed.success, Context.CurrentCall, undefined)
-  return Effect.asVoid(Effect.catchCause(apart, failed))
+  if (Effect.isEffect(observed.success)) return Effect.asVoid(Effect.catchCause(observed.success, failed))
+  // A promise that nobody waits for must not end the program when it is rejected.
+  const given: unknown = observed.success
+  if (given instanceof Promise) Promise.prototype.then.call(given, undefined, () => {})
+  return undefined
 }
 
 const toolCall = (event: Extract<Event.Event, { readonly _tag: "CallStart" | "CallEnd" }>): Event.ToolCall => {

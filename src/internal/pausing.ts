@@ -11,7 +11,7 @@ import * as Tool from "../Tool.ts"
 import type { Registry } from "../ToolRegistry.ts"
 import { problemsOf, refused } from "./deciding.ts"
 import * as Explain from "./explain.ts"
-import * as Gating from "./gating.ts"
+import type * as Gating from "./gating.ts"
 import * as Run from "./run.ts"
 import type * as Threading from "./threading.ts"
 import * as Transcript from "./transcript.ts"
@@ -44,7 +44,7 @@ export const pendingOf = (
 ): ReadonlyArray<Pause.Pending> =>
   waiting.flatMap(({ place, reason, waitsFor }) => {
     const { id, input, name } = Run.callOf(place)
-    const within = Gating.pauseWithin(place)
+    const within = Run.pauseWithin(place)
     return within === undefined
       ? [{ id, name, input: input ?? {}, agent: run.agent, waitsFor, reason, seal: sealOf(registry, name, input) }]
       : within.pending.map((pending) => ({ ...pending, id: `${id}/${pending.id}` }))
@@ -76,13 +76,15 @@ export const encode = Effect.fnUntraced(function*(
     toolCalls: run.toolCalls,
     ...(run.isOut === undefined ? {} : { isOut: run.isOut }),
     errorsInARow: run.errorsInARow,
+    misfits: run.misfits,
+    told: run.told,
     said: Transcript.assistant(batch.content),
     text: batch.text,
     reasoning: batch.reasoning,
     finish: batch.finish,
     usage: batch.usage,
     places: batch.places.map((place) => {
-      const within = Gating.pauseWithin(place)
+      const within = Run.pauseWithin(place)
       return {
         call: Run.callOf(place),
         ...(place.outcome === undefined ? {} : { outcome: place.outcome }),
@@ -211,6 +213,8 @@ const restoreNow = (
   run.before.push(...state.before)
   run.toolCalls = state.toolCalls
   run.errorsInARow = state.errorsInARow
+  run.misfits = state.misfits ?? 0
+  run.told.push(...state.told ?? [])
   run.isOut = state.isOut
   run.pauses = pausesOf(state) + 1
   const places = state.places.map(({ attempts, call, isAllowed, isTold, outcome, within }, at): Run.Place => {

@@ -58,10 +58,11 @@ const toStream = (
   Stream.callback<Response.StreamPartEncoded, AiError.AiError>((queue) => {
     const shown = new Set<string>()
     const merged = new Set<Delta["type"]>()
+    const inputs = new Map<string, string>()
     const sink: Sink = (deltas) => {
       const parts = deltas.flatMap((piece): Array<Response.StreamPartEncoded> => {
         const { delta, part, type } = piece
-        if (type === "input") return inputOf(piece, shown)
+        if (type === "input") return inputOf(piece, inputs)
         const id = `${type}-${part ?? 0}`
         const said: Response.StreamPartEncoded = { type: `${type}-delta`, id, delta }
         if (part === undefined) merged.add(type)
@@ -78,6 +79,7 @@ const toStream = (
         (part) => toPart(part, options)
       )
       yield* Queue.offerAll(queue, [
+        ...Array.from(inputs.values(), (id) => ({ type: "tool-params-end" as const, id })),
         ...restOf(reply.content.filter(isSpoken), shown, merged),
         // A part that was neither text nor reasoning is the same whole and streamed.
         ...others.flat() as Array<Response.StreamPartEncoded>,
@@ -89,11 +91,13 @@ const toStream = (
 
 const inputOf = (
   { delta, id, name, part }: Extract<Delta, { readonly type: "input" }>,
-  shown: Set<string>
+  begun: Map<string, string>
 ): Array<Response.StreamPartEncoded> => {
   const piece: Response.StreamPartEncoded = { type: "tool-params-delta", id, delta }
-  if (shown.has(`input-${part}`)) return [piece]
-  shown.add(`input-${part}`)
+  // An answer that broke off may have had another call there.
+  const key = `${part} ${id}`
+  if (begun.has(key)) return [piece]
+  begun.set(key, id)
   return [{ type: "tool-params-start", id, name }, piece]
 }
 

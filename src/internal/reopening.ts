@@ -4,6 +4,7 @@
 import * as Effect from "effect/Effect"
 import type { Agent } from "../Agent.ts"
 import * as Context from "../Context.ts"
+import type * as Memory from "../Memory.ts"
 import type * as Pause from "../Pause.ts"
 import * as PauseStore from "../PauseStore.ts"
 import { ToolRegistry } from "../ToolRegistry.ts"
@@ -38,6 +39,7 @@ export const reopen = Effect.fnUntraced(function*(
     const { isContextThere, messages, version } = state.thread
     const there = isContextThere ? context : Context.empty
     run.thread = { ref: memory, version, messages, turns: state.turns.length, context: there }
+    yield* checkThread(memory, version)
   }
   yield* Deciding.checkEdits(batch, registry, decisions)
   const store = yield* PauseStore.PauseStore
@@ -49,5 +51,21 @@ export const reopen = Effect.fnUntraced(function*(
   run.batch = batch
   return { run, before: Deciding.apply(agent, run, batch, registry, decisions) }
 })
+
+/** A pause is of the thread as it was: what is there now may answer its calls otherwise. */
+const checkThread = (memory: Memory.ThreadRef<unknown, unknown>, version: number) =>
+  Effect.matchEffect(
+    memory.load as Effect.Effect<Memory.Thread, Memory.MemoryFailed>, // what it needs, the run needs
+    {
+      onFailure: ({ message }) => Deciding.refused("store", message),
+      onSuccess: (thread) =>
+        thread.version === version
+          ? Effect.void
+          : Deciding.refused(
+            "thread-changed",
+            `it paused at version ${version} of ${threadOf(memory.id)}, which is at version ${thread.version} now`
+          )
+    }
+  )
 
 const threadOf = (id: string | undefined): string => id === undefined ? "no thread" : `the thread ${JSON.stringify(id)}`

@@ -39,10 +39,11 @@ export interface RetryOptions {
   readonly while?: ((error: AiError.AiError) => boolean) | undefined
 }
 
-/** Who is told that a request is made again: which attempt begins, and what the one before failed with. */
-export const Retrying = Services.Reference<
-  ((attempt: number, error: AiError.AiError) => Effect.Effect<void>) | undefined
->("toolfold/Retrying", { defaultValue: () => undefined })
+/** Who is told that a request is made again, and what the one before failed with. */
+export const Retrying = Services.Reference<((error: AiError.AiError) => Effect.Effect<void>) | undefined>(
+  "toolfold/Retrying",
+  { defaultValue: () => undefined }
+)
 
 export const retrying = (options: RetryOptions = {}): Wrap => {
   const { base = 500, cap = "30 seconds", times = 2, while: mayHelp = isTransient } = options
@@ -72,7 +73,7 @@ export const retrying = (options: RetryOptions = {}): Wrap => {
             ? Effect.fail(error)
             : report("Debug", "a model failed and is asked again", error).pipe(
               Effect.andThen(wait(error, retries)),
-              Effect.andThen(begin(retries + 2, error)),
+              Effect.andThen(begin(error)),
               Effect.flatMap(() => attempt(retries + 1))
             ))
       return attempt(0)
@@ -80,8 +81,8 @@ export const retrying = (options: RetryOptions = {}): Wrap => {
 }
 
 /** Says that another attempt begins. */
-const begin = (attempt: number, error: AiError.AiError): Effect.Effect<void> =>
-  Effect.flatMap(Retrying, (told) => told?.(attempt, error) ?? Effect.void)
+const begin = (error: AiError.AiError): Effect.Effect<void> =>
+  Effect.flatMap(Retrying, (told) => told?.(error) ?? Effect.void)
 
 /** Full jitter: anything up to a number of milliseconds, so that many who failed at once do not come back at once. */
 export const jittered = (most: number): Effect.Effect<number> =>
@@ -115,15 +116,15 @@ const statusOf = (reason: AiError.AiErrorReason): number => "http" in reason ? r
 export const fallback = (first: Ask, ...others: ReadonlyArray<Ask>): Ask => (request, sink) =>
   Effect.suspend(() => {
     const shown = new Shown(sink)
-    const from = (ask: Ask, [next, ...rest]: ReadonlyArray<Ask>, attempt = 1): Asked =>
+    const from = (ask: Ask, [next, ...rest]: ReadonlyArray<Ask>): Asked =>
       next === undefined
         ? ask(request, shown.sink)
         : Effect.catch(ask(request, shown.sink), (error) =>
           shown.any || !isOfOneModel(error)
             ? Effect.fail(error)
             : report("Warn", "a model failed and the next is asked", error).pipe(
-              Effect.andThen(begin(attempt + 1, error)),
-              Effect.flatMap(() => from(next, rest, attempt + 1))
+              Effect.andThen(begin(error)),
+              Effect.flatMap(() => from(next, rest))
             ))
     return from(first, others)
   })

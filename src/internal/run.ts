@@ -12,7 +12,7 @@ import * as Result from "effect/Result"
 import * as Context from "../Context.ts"
 import * as Pricing from "../Pricing.ts"
 import type * as Provider from "../Provider.ts"
-import type { Ended } from "../Result.ts"
+import type { Ended, Paused, Result as Ending } from "../Result.ts"
 import * as Turn from "../Turn.ts"
 import * as Usage from "../Usage.ts"
 import * as Arguments from "./arguments.ts"
@@ -31,6 +31,10 @@ export interface Place {
   isTold?: boolean
   /** It was taken from what the run may call when it began. */
   isCounted?: boolean
+  /** When its start was shown, if its end was not. */
+  shownSince?: number | undefined
+  /** Ends the agents within it for whoever watches. */
+  within?: Array<(now: number) => void>
   outcome: Turn.Outcome | undefined
 }
 
@@ -62,6 +66,13 @@ export interface Nested {
   readonly spent: ReadonlyArray<Usage.Usage>
 }
 
+interface Arriving {
+  readonly given: string
+  readonly at: number
+  readonly attempt: number
+  readonly id: string
+}
+
 /** Everything that moves. */
 export interface Run {
   readonly id: string
@@ -91,8 +102,10 @@ export interface Run {
   isNested: boolean
   /** Who watches it. */
   watch: Watch | undefined
-  /** Calls whose arguments are arriving, by place: what the provider calls them, and their ids. */
-  arriving: Array<{ readonly given: string; readonly id: string } | undefined> | undefined
+  /** Calls whose arguments are arriving: what the provider calls them, which they are of its answer, and their ids. */
+  arriving: Array<Arriving> | undefined
+  /** How it ended, from when that was shown. */
+  shown: Ending | undefined
   text: string
   toolCalls: number
   errorsInARow: number
@@ -137,6 +150,7 @@ export const make = (
     isNested: false,
     watch: undefined,
     arriving: undefined,
+    shown: undefined,
     text: "",
     toolCalls: 0,
     errorsInARow: 0,
@@ -155,11 +169,12 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
   let reasoning = ""
   let places: Array<Place> | undefined
   const turn = run.turns.length
+  const idOf = run.arriving === undefined ? run.own : heard(run, run.arriving, reply.content)
   const content = reply.content.map((part) => {
     if (part.type === "text") text += part.text
     else if (part.type === "reasoning") reasoning += part.text
     if (part.type !== "tool-call") return part
-    const id = heard(run, part.id)
+    const id = idOf(part.id)
     if (part.providerExecuted) return part
     const call = Turn.call({ id, name: part.name, params: part.params }, reply.finish === "length" ? cutOff : undefined)
     const scope = Context.callScope(
@@ -196,22 +211,36 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
 
 const cutOff = { isCutOff: true } as const
 
-/** The id of a call whose arguments are arriving. */
-export const hearing = (run: Run, given: string, at: number): string => {
+/** The id of a call whose arguments are arriving. What an answer that broke off has shown is the same call again. */
+export const hearing = (run: Run, given: string, at: number, attempt: number): string => {
   run.arriving ??= []
-  const known = run.arriving[at]
-  if (known?.given === given) return known.id
-  const id = run.own(given)
-  run.arriving[at] = { given, id }
+  const { arriving } = run
+  const isOf = (call: Arriving) => call.given === given
+  const known = arriving.find((call) => isOf(call) && call.at === at && call.attempt === attempt)
+  if (known !== undefined) return known.id
+  const [earlier] = takeFirst(arriving, (call) => isOf(call) && call.attempt < attempt)
+  const id = earlier?.id ?? run.own(given)
+  arriving.push({ given, at, attempt, id })
   return id
 }
 
-const heard = ({ arriving, own }: Run, given: string): string => {
-  const at = arriving === undefined ? -1 : arriving.findIndex((call) => call?.given === given)
-  const call = arriving?.[at]
-  if (arriving === undefined || call === undefined) return own(given)
-  arriving[at] = undefined
-  return call.id
+/** Gives the calls of an answer, in order, the ids that they were shown with while they arrived. */
+const heard = ({ own }: Run, arriving: Array<Arriving>, content: Provider.Reply["content"]) => {
+  const asked = content.flatMap((part) => part.type === "tool-call" ? [part.id] : [])
+  let next = 0
+  return (given: string): string => {
+    const at = next++
+    const [here] = takeFirst(arriving, (call) => call.given === given && call.at === at)
+    if (here !== undefined) return here.id
+    // One that was shown at another place, unless that is where a call of this id stands too.
+    const [elsewhere] = takeFirst(arriving, (call) => call.given === given && asked[call.at] !== given)
+    return elsewhere?.id ?? own(given)
+  }
+}
+
+const takeFirst = <A>(list: Array<A>, is: (member: A) => boolean): ReadonlyArray<A> => {
+  const at = list.findIndex(is)
+  return at < 0 ? [] : list.splice(at, 1)
 }
 
 /** What a settled batch changed. */
@@ -346,3 +375,9 @@ export const join = (run: Run): boolean => {
   run.messages.push(...said)
   return true
 }
+
+/** How the agent within a call waits, if it does. */
+export const pauseWithin = ({ scope: { waiting } }: Place): Paused | undefined =>
+  typeof waiting === "object" && waiting !== null && "_tag" in waiting && waiting._tag === "Paused"
+    ? waiting as Paused // `Nested` puts it there
+    : undefined

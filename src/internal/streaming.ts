@@ -3,6 +3,7 @@
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
@@ -19,26 +20,32 @@ const mostUnread = 64
 export const of = <A, E, R>(
   running: (sink: Watch.Sink) => Effect.Effect<Result<A>, E, R>
 ): Stream.Stream<Shown<A>, E, R> =>
-  Stream.unwrap(Effect.sync(() => {
+  Stream.unwrap(Effect.gen(function*() {
+    const queue = yield* Queue.unbounded<Shown<A>, E | Cause.Done>()
     const room = Latch.makeUnsafe(true)
     let unread = 0
-    const shown = Stream.callback<Shown<A>, E, R>((queue) => {
-      // An event has its number when it is taken, so it is never turned away: who gives it waits afterwards.
-      const take = (events: ReadonlyArray<Shown<A>>): void => {
-        unread += events.length
-        if (unread >= mostUnread) room.closeUnsafe()
-        Queue.offerAllUnsafe(queue, events)
-      }
-      const sink: Watch.Sink = { deltas: true, all: true, take, told: room.await, last: Effect.void }
-      return Effect.matchCause(running(sink), {
-        onSuccess: (result) => {
-          take([{ _tag: "Result", result }])
-          Queue.endUnsafe(queue)
-        },
-        onFailure: (cause: Cause.Cause<E>) => void Queue.failCauseUnsafe(queue, cause)
+    let isLeft = false
+    // An event has its number when it is taken, so it is never turned away: who gives it waits afterwards.
+    const take = (events: ReadonlyArray<Shown<A>>): void => {
+      unread += events.length
+      if (unread >= mostUnread && !isLeft) room.closeUnsafe()
+      Queue.offerAllUnsafe(queue, events)
+    }
+    const sink: Watch.Sink = { deltas: true, all: true, take, told: room.await, last: Effect.void }
+    yield* Effect.forkScoped(Effect.onExit(running(sink), (exit) =>
+      Effect.sync(() => {
+        if (Exit.isFailure(exit)) return Queue.failCauseUnsafe(queue, exit.cause)
+        take([{ _tag: "Result", result: exit.value }])
+        return Queue.endUnsafe(queue)
+      })))
+    // Before the run is cancelled with the stream: nobody reads any more, and what cannot be cancelled must not wait for that.
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        isLeft = true
+        room.openUnsafe()
       })
-    })
-    return Stream.mapArray(shown, (events) => {
+    )
+    return Stream.mapArray(Stream.fromQueue(queue), (events) => {
       unread -= events.length
       room.openUnsafe()
       return events

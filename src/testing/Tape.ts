@@ -4,7 +4,7 @@
  *
  * `Tape.model` and `Tape.tools` stand around the layers of a program, and `Tape.record` or `Tape.replay` around the program.
  * A tape tells requests apart by digests, and never sees what goes over a wire. What is said on it is plain text: whoever
- * commits a tape has read it.
+ * commits a tape has read it. What a tool says of how far it is is not on it, and pieces of calls are played after those of texts.
  *
  * @since 0.1.0
  */

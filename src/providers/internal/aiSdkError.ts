@@ -43,8 +43,27 @@ const answered = new Set([
   "AI_NoContentGeneratedError"
 ])
 
-/** Whatever a provider threw, rejected with, or put into its stream. */
+/** Whatever a provider threw, rejected with, or put into its stream; a key that it says again is left out. */
 export const of = (error: unknown, provider: string): AiError.AiError => {
+  const failed = read(error, provider)
+  const { reason } = failed
+  if (reason._tag !== "AuthenticationError" || reason.description === undefined) return failed
+  const { description, http, kind, metadata } = reason
+  return fail(
+    new AiError.AuthenticationError({
+      kind,
+      metadata,
+      description: description.replace(keyLike, "<redacted>"),
+      ...(http === undefined ? {} : { http })
+    })
+  )
+}
+
+// The key is the client's, so it is known by its looks only.
+const keyLike =
+  /\b(?:bearer|basic)\s+\S+|\b(?:sk|pk|rk|gsk|xai|hf|key|AIza)[-_][\w-]{4,}|\b(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{20,}/gi
+
+const read = (error: unknown, provider: string): AiError.AiError => {
   const { cause, name }: Json = error instanceof Error ? { name: error.name, cause: error.cause } : {}
   const description = Text.excerpt(answered.has(text(name)) ? unreadable(error) : messageOf(error), 500)
   if (name === "AI_APICallError") return fail(ofCall(object(error), description, provider))

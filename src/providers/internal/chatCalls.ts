@@ -10,16 +10,17 @@ export interface Call {
   id: string
   name: string
   args: string
+  /** How much of its arguments was shown. */
+  shown: number
   extra: unknown
 }
 
 type Piece = Readonly<Call>
 
-/** What was added to the arguments of which call, and which it is in the answer. */
+/** A call that something was added to, and which it is in the answer. */
 export interface Added {
-  readonly call: Readonly<Call>
+  readonly call: Call
   readonly at: number
-  readonly args: string
 }
 
 /** Collects the calls of one answer. */
@@ -39,15 +40,15 @@ export const make = () => {
     call.extra ??= piece.extra
     return call
   }
-  const added = (piece: Piece, call: Call): Added => ({ call, at: calls.indexOf(call), args: piece.args })
+  const added = (call: Call): Added => ({ call, at: calls.indexOf(call) })
   return {
     all: (): ReadonlyArray<Call> => calls,
     /** The calls of a whole message: each element is one. */
     whole: (elements: ReadonlyArray<unknown>): ReadonlyArray<Added> =>
-      elements.map(read).map((piece) => added(piece, open(piece))),
+      elements.map(read).map((piece) => added(open(piece))),
     /** The calls in one piece of a stream. */
     piece: (elements: ReadonlyArray<unknown>): ReadonlyArray<Added> =>
-      elements.map(read).map((piece, at) => added(piece, add(piece, at === 0)))
+      elements.map(read).map((piece, at) => added(add(piece, at === 0)))
   }
 }
 
@@ -59,6 +60,7 @@ const read = (u: unknown): Piece => {
     id: typeof id === "number" ? String(id) : text(id),
     name: text(name),
     args: typeof args === "object" && args !== null ? JSON.stringify(args) : text(args),
+    shown: 0,
     extra
   }
 }

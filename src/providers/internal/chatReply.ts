@@ -87,10 +87,12 @@ export const make = ({ idPrefix, ids, names, warnings }: Options): Reader => {
     const called = list(tool_calls)
     // The form that calls had before there were tools.
     const added = readCalls(called.length === 0 && isJson(function_call) ? [{ function: function_call }] : called)
-    for (const { args, at, call } of added) {
-      if (args !== "" && call.name !== "") {
-        deltas.push({ type: "input", delta: args, part: at, id: idOf(call, at), name: names.from(call.name) })
-      }
+    for (const { at, call } of added) {
+      const delta = call.args.slice(call.shown)
+      // A call that cannot be named yet waits until it can.
+      if (delta === "" || call.id === "" || call.name === "") continue
+      call.shown = call.args.length
+      deltas.push({ type: "input", delta, part: at, id: idOf(call, at), name: names.from(call.name) })
     }
     return deltas
   }

@@ -200,11 +200,15 @@ const reasonCodec = Schema.toCodecJson(AiError.AiErrorReason)
  * when the request may be made again are kept, and no other header.
  */
 const withoutWire = ({ method, module, reason }: AiError.AiError): AiError.AiError => {
-  const { cause: _, http: __, url, ...rest }: Record<string, unknown> = Object(Schema.encodeSync(reasonCodec)(reason))
+  const { cause: _, description, http: __, url, ...rest }: Record<string, unknown> = Object(
+    Schema.encodeSync(reasonCodec)(reason)
+  )
   const response = "http" in reason ? reason.http?.response : undefined
   const headers = Object.entries(response?.headers ?? {}).filter(([name]) => ofTime.has(name.toLowerCase()))
   const bare = {
     ...rest,
+    // Some servers say the key again that they refuse.
+    ...(reason._tag === "AuthenticationError" || description === undefined ? {} : { description }),
     ...(typeof url === "string" ? { url: hostOf(url) } : {}),
     ...(response === undefined
       ? {}
