@@ -2,6 +2,7 @@
 // of this tree for both, in fresh processes, rounds interleaved: for each figure the median of the ratios and their spread.
 //
 //   npm run bench:compare -- REF [--only W2,W3] [--rounds 5]
+//   npm run bench:compare -- REF --together [--rounds 5]     turns and calls alone, in one process: finer, where others work too
 import { execFileSync, spawnSync } from "node:child_process"
 import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -26,13 +27,17 @@ const workloads: Readonly<Record<string, ReadonlyArray<string>>> = {
 
 const { positionals: [ref], values } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: "string", default: "5" }, only: { type: "string" } }
+  options: {
+    rounds: { type: "string", default: "5" },
+    only: { type: "string" },
+    together: { type: "boolean", default: false }
+  }
 })
 const rounds = Number(values.rounds)
 const chosen = values.only?.split(",") ?? Object.keys(workloads)
 const unknown = chosen.filter((id) => !(id in workloads))
 if (ref === undefined || !(rounds > 0) || unknown.length > 0) {
-  console.error("usage: npm run bench:compare -- REF [--only W2,W3] [--rounds 5]")
+  console.error("usage: npm run bench:compare -- REF [--only W2,W3 | --together] [--rounds 5]")
   if (unknown.length > 0) console.error(`unknown: ${unknown.join(", ")}`)
   process.exit(2)
 }
@@ -125,6 +130,30 @@ const show = (name: string, pairs: ReadonlyArray<Pair>): void => {
   }
 }
 
+/** Both trees in one process, each the first of it in half of the rounds. */
+const together = (turns: number, calls: number): void => {
+  const medians = Array.from({ length: rounds }, (_, round) => {
+    const isTurned = round % 2 === 1
+    const args = [isTurned ? here : there, isTurned ? there : here, String(turns), String(calls)]
+    const output = execFileSync(
+      process.execPath,
+      ["--conditions=@toolfold/source", join(here, "scripts", "bench-together.ts"), ...args],
+      {
+        encoding: "utf8",
+        cwd: here,
+        env: { ...process.env, NODE_ENV: "production" },
+        stdio: ["ignore", "pipe", "ignore"]
+      }
+    )
+    const ratio = median(JSON.parse(output))
+    return isTurned ? 1 / ratio : ratio
+  })
+  const name = `${turns} turns, calls each: ${calls}`
+  console.log(
+    `${name.padEnd(36)} ${median(medians).toFixed(3)}   (${medians.map((ratio) => ratio.toFixed(3)).join(" ")})`
+  )
+}
+
 const jobs = chosen.flatMap((id) => (workloads[id] ?? []).map((contender) => ({ id, contender })))
 const found = new Map<string, Array<Pair>>()
 // An interruption must not leave the worktree behind either.
@@ -134,6 +163,13 @@ process.once("exit", () => {
   rmSync(folder, { recursive: true, force: true })
 })
 checkOut()
+if (values.together) {
+  console.log(
+    `time of this tree over ${ref}, in one process; the median of ${rounds} rounds, each a median of 150 pairs`
+  )
+  for (const [turns, calls] of [[10, 1], [100, 1], [5, 8], [5, 32], [5, 128]] as const) together(turns, calls)
+  process.exit(0)
+}
 for (let round = 0; round < rounds; round++) {
   for (const { contender, id } of jobs) {
     const name = `${id} ${contender}`

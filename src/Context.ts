@@ -369,11 +369,50 @@ export interface CallScope {
   /** Takes what it says while it runs, where somebody watches. */
   report?: (report: Report) => Effect.Effect<void>
   /** The run that makes it, for an agent that is a tool. */
-  readonly run: unknown
+  readonly run: { readonly id: string } | undefined
   /** How the agent within it waits, or what it is resumed with. */
   waiting?: unknown
   /** An agent has run within it. */
   hasAgent?: boolean
+}
+
+class Scope implements CallScope {
+  readonly context: Context
+  readonly writes: Array<Write>
+  open: boolean
+  stillRunning: boolean
+  outer: CallScope | undefined
+  repaired: CallScope["repaired"]
+  attempts: number
+  /** The run that makes it, or its name where none does. */
+  readonly owner: { readonly id: string } | string
+  readonly turn: number
+  readonly at: number
+  constructor(
+    context: Context,
+    outer: CallScope | undefined,
+    owner: { readonly id: string } | string,
+    turn: number,
+    at: number
+  ) {
+    this.context = context
+    this.writes = []
+    this.open = true
+    this.stillRunning = false
+    this.outer = outer
+    this.repaired = undefined
+    this.attempts = 0
+    this.owner = owner
+    this.turn = turn
+    this.at = at
+  }
+  // Made when somebody asks for it, which is seldom.
+  get id(): string {
+    return typeof this.owner === "string" ? this.owner : `${this.owner.id}-${this.turn}-${this.at}`
+  }
+  get run(): CallScope["run"] {
+    return typeof this.owner === "string" ? undefined : this.owner
+  }
 }
 
 /**
@@ -382,17 +421,17 @@ export interface CallScope {
  * @category running call
  * @since 0.1.0
  */
-export const callScope = (context: Context = empty, id = "", outer?: CallScope, run?: unknown): CallScope => ({
-  id,
-  context,
-  writes: [],
-  open: true,
-  stillRunning: false,
-  outer,
-  repaired: undefined,
-  attempts: 0,
-  run
-})
+export const callScope = (context: Context = empty, id = "", outer?: CallScope): CallScope =>
+  new Scope(context, outer, id, 0, 0)
+
+/**
+ * The scope of a call of a run: of which turn, and which it is there.
+ *
+ * @category running call
+ * @since 0.1.0
+ */
+export const callScopeOf = (run: { readonly id: string }, context: Context, turn: number, at: number): CallScope =>
+  new Scope(context, undefined, run, turn, at)
 
 /**
  * Says of a call that its work goes on although it was interrupted, and so of every call within which it was made.

@@ -40,6 +40,7 @@ const offers: { readonly [door: string]: ReadonlyArray<string> } = {
     "CurrentCall",
     "Slots",
     "callScope",
+    "callScopeOf",
     "capture",
     "changes",
     "decode",

@@ -32,10 +32,12 @@ export const answer = (
 ): Effect.Effect<Ending.Paused | undefined, Desk.Unprepared> =>
   Gating.isNeeded(agent, batch, desk.registry)
     ? Effect.flatMap(Gating.gate(agent, run, batch, desk.registry), (waiting) => {
-      const goes = waiting.length > 0 ? paused(run, batch, desk, waiting) : runOpen(agent, run, batch, desk)
+      const goes = waiting.length > 0
+        ? paused(run, batch, desk, waiting)
+        : running(agent, run, batch, desk, batch.places.filter(isOpen))
       return run.watch === undefined ? goes : Effect.andThen(Observe.unrun(run, batch.places, run.watch), goes)
     })
-    : runOpen(agent, run, batch, desk)
+    : running(agent, run, batch, desk, batch.isResumed === true ? batch.places.filter(isOpen) : batch.places)
 
 const ended = (
   agent: Agent<unknown, unknown>,
@@ -43,6 +45,7 @@ const ended = (
   batch: Run.Batch,
   desk: Desk.Desk
 ): Effect.Effect<Ending.Paused | undefined, Desk.Unprepared> => {
+  if (agent.onEnvironmentError === "proceed" && !run.hasWaited) return goesOn
   const failed = agent.onEnvironmentError === "pause" ? Gating.failed(batch) : []
   const within = Gating.waitingWithin(batch)
   return failed.length + within.length > 0 ? paused(run, batch, desk, [...within, ...failed]) : goesOn
@@ -74,17 +77,20 @@ const paused = Effect.fnUntraced(function*(
   return { _tag: "Paused", reason, pending, state, ...(yield* Run.ended(Pausing.shownOf(run, batch))) }
 })
 
-const runOpen = (
+/** Runs the calls of a batch that are open. */
+const running = (
   agent: Agent<unknown, unknown>,
   run: Run.Run,
   batch: Run.Batch,
-  desk: Desk.Desk
+  desk: Desk.Desk,
+  open: ReadonlyArray<Run.Place>
 ): Effect.Effect<Ending.Paused | undefined, Desk.Unprepared> => {
   const { budget, probe, registry } = desk
   const { watch } = run
   batch.isDirect = !registry.isSimple && batch.places.every(({ call }) => registry.isReturnDirect(call.name))
-  const open = batch.places.every(isOpen) ? batch.places : batch.places.filter(isOpen)
-  const beyond = beyondLimits(agent, run, open, budget, registry)
+  // One that goes on was counted when it began.
+  const fresh = batch.isResumed === true ? open.filter(({ isCounted }) => isCounted !== true) : open
+  const beyond = beyondLimits(agent, run, fresh, budget, registry)
   const begin = (place: Run.Place, _: number, running: Services.Context<never>): Fiber.Fiber<Turn.Outcome> => {
     place.started = true
     return !beyond.includes(place)
@@ -136,14 +142,10 @@ const aboutOf = ({ agent, id, turns }: Run.Run, { call }: Run.Place, registry: R
 const beyondLimits = (
   agent: Agent<unknown, unknown>,
   run: Run.Run,
-  open: ReadonlyArray<Run.Place>,
+  fresh: ReadonlyArray<Run.Place>,
   budget: Budget.Budget | undefined,
   registry: Registry
 ): ReadonlyArray<Run.Place> => {
-  // One that goes on was counted when it began.
-  const fresh = open.every(({ isCounted }) => isCounted !== true)
-    ? open
-    : open.filter(({ isCounted }) => isCounted !== true)
   const left = Math.max(0, agent.maxToolCalls - run.toolCalls)
   const allowed = budget === undefined ? left : Budget.takeCalls(budget, Math.min(left, fresh.length))
   run.toolCalls += fresh.length

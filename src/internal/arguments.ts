@@ -33,7 +33,7 @@ export const parse = (params: unknown, options?: { readonly isCutOff?: boolean }
       ? { raw: params, repairs: none }
       : { input: plain.success, raw: params, repairs: none }
   }
-  const read = json(params)
+  const read = within(params)
   if (isObject(read?.value)) return { input: read.value, raw: params, repairs: read.repairs }
   if (read?.value === null || params.trim() === "") return { input: {}, raw: params, repairs: emptied }
   const found = unwrap(params, read, 3)
@@ -84,8 +84,9 @@ export interface Reading {
 }
 
 /** Reads JSON in which no whole number is rounded: one that no number holds is kept as the text of its digits. */
-export const json = (text: string): Reading | undefined => {
-  if (tooMuch(text) !== undefined) return undefined
+export const json = (text: string): Reading | undefined => tooMuch(text) === undefined ? within(text) : undefined
+
+const within = (text: string): Reading | undefined => {
   if (/\d{16}/.test(text)) return exactly(text)
   const read = plainly(text)
   return Result.isFailure(read) ? undefined : { value: read.success, repairs: none }

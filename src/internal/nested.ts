@@ -170,7 +170,7 @@ export const toolOf = <Name extends string, I extends Schema.Struct.Fields, E, R
           onFailure: (error) => {
             if (at === undefined || going === undefined || !isUndecided(error)) return failed(error)
             // Whoever decided can decide again: nothing of it was touched.
-            at.scope.waiting = { _tag: "Paused", pending: pendingOf(going.state), state: going.state }
+            waits(at, { _tag: "Paused", pending: pendingOf(going.state), state: going.state })
             return stopped(`it still waits: ${error.message}`, "")
           },
           onSuccess: (result) => {
@@ -178,13 +178,18 @@ export const toolOf = <Name extends string, I extends Schema.Struct.Fields, E, R
               return Effect.succeed(agent.output === undefined ? result.text : result.value)
             }
             if (result._tag !== "Paused") return stopped(why(result), result.text)
-            if (isFirst) at.scope.waiting = result
+            if (isFirst) waits(at, result)
             return stopped("it waits for a decision, for which nobody asks here", result.text)
           }
         })
       })
   })
   return tool as unknown as AgentTool<Name, I, R> // its input is the one of the options
+}
+
+const waits = ({ outer, scope }: Place, how: unknown): void => {
+  scope.waiting = how
+  outer.hasWaited = true
 }
 
 const isUndecided = (error: unknown): error is Pause.ResumeRefused =>

@@ -219,7 +219,7 @@ const restoreNow = (
   run.pauses = pausesOf(state) + 1
   const places = state.places.map(({ attempts, call, isAllowed, isTold, outcome, within }, at): Run.Place => {
     run.own(call.id)
-    const scope = Context.callScope(context, `${state.runId}-${state.turns.length}-${at}`, undefined, run)
+    const scope = Context.callScopeOf(run, context, state.turns.length, at)
     scope.waiting = within
     scope.attempts = attempts
     for (const write of outcome?._tag === "Success" ? outcome.writes : []) {
@@ -230,7 +230,10 @@ const restoreNow = (
     return { call, scope, started: outcome !== undefined, isAllowed, isTold, isCounted: within !== undefined, outcome }
   })
   const { finish, reasoning, said, text, usage } = state
-  return { run, batch: { finish, usage, content: said.content, text, reasoning, places, isDirect: false } }
+  return {
+    run,
+    batch: { finish, usage, content: said.content, text, reasoning, places, isDirect: false, isResumed: true }
+  }
 }
 
 /** What a run has to show that waits: a transcript in which each waiting call is answered as that. */

@@ -58,6 +58,8 @@ export interface Batch {
   readonly places: ReadonlyArray<Place>
   /** Its results are the answer if all of them are good. */
   isDirect: boolean
+  /** It goes on after a pause. */
+  readonly isResumed?: boolean
 }
 
 /** What an agent within a run spent. */
@@ -98,6 +100,8 @@ export interface Run {
   readonly nested: Array<Nested>
   /** What it spent before it was resumed within a call, which the run around it has counted. */
   readonly before: Array<Nested>
+  /** An agent within it has waited. */
+  hasWaited: boolean
   /** It runs within a call of another, which waits with it. */
   isNested: boolean
   /** Who watches it. */
@@ -147,6 +151,7 @@ export const make = (
     spent: [],
     nested: [],
     before: [],
+    hasWaited: false,
     isNested: false,
     watch: undefined,
     arriving: undefined,
@@ -167,22 +172,21 @@ const hasNoSlash = (id: string): boolean => !id.includes("/")
 export const hear = (run: Run, reply: Provider.Reply): Batch => {
   let text = ""
   let reasoning = ""
+  let isSpoken = false
   let places: Array<Place> | undefined
   const turn = run.turns.length
   const idOf = run.arriving === undefined ? run.own : heard(run, run.arriving, reply.content)
   const content = reply.content.map((part) => {
-    if (part.type === "text") text += part.text
-    else if (part.type === "reasoning") reasoning += part.text
-    if (part.type !== "tool-call") return part
+    if (part.type !== "tool-call") {
+      isSpoken = true
+      if (part.type === "text") text += part.text
+      else if (part.type === "reasoning") reasoning += part.text
+      return part
+    }
     const id = idOf(part.id)
     if (part.providerExecuted) return part
     const call = Turn.call({ id, name: part.name, params: part.params }, reply.finish === "length" ? cutOff : undefined)
-    const scope = Context.callScope(
-      Ref.getUnsafe(run.context),
-      `${run.id}-${turn}-${places?.length ?? 0}`,
-      undefined,
-      run
-    )
+    const scope = Context.callScopeOf(run, Ref.getUnsafe(run.context), turn, places?.length ?? 0)
     const place: Place = {
       call,
       scope,
@@ -201,7 +205,7 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
   return {
     finish: reply.finish,
     usage,
-    content: Transcript.spoken(content),
+    content: isSpoken ? Transcript.spoken(content) : content,
     text,
     reasoning,
     places: places ?? [],

@@ -58,20 +58,14 @@ const isKept = (part: Prompt.AssistantMessagePart) => !isBlank(part) && part.typ
 
 /** Gives calls ids of their own: one that is missing, not legal, or taken is replaced by one that is free. */
 export const ids = (fresh: (at: number) => string, isLegal: (id: string) => boolean = always) => {
-  // Most often there is one call and no need for a set.
-  let first: string | undefined
-  let all: Set<string> | undefined
+  let taken: Set<string> | undefined
   const take = (id: string): boolean => {
-    if (first === undefined) {
-      first = id
-      return true
-    }
-    all ??= new Set([first])
-    const { size } = all
-    return all.add(id).size > size
+    taken ??= new Set()
+    const { size } = taken
+    return taken.add(id).size > size
   }
   const other = (): string => {
-    let at = all?.size ?? (first === undefined ? 0 : 1)
+    let at = taken?.size ?? 0
     let id = fresh(at)
     while (!take(id)) id = fresh(++at)
     return id
