@@ -35,6 +35,7 @@ const floors: { readonly [file: string]: number } = {
   "Tool.ts": 2,
   "Turn.ts": 2,
   "internal/ask.ts": 2.25,
+  "internal/arriving.ts": 2.4,
   "internal/outcome.ts": 2.25,
   "internal/resilience.ts": 2.3,
   "internal/around.ts": 2.4,

@@ -15,6 +15,7 @@ import type * as Pricing from "../Pricing.ts"
 import type * as Provider from "../Provider.ts"
 import * as Ending from "../Result.ts"
 import * as Turn from "../Turn.ts"
+import * as Arriving from "./arriving.ts"
 import * as Failing from "./failing.ts"
 import * as Log from "./log.ts"
 import * as Resilience from "./resilience.ts"
@@ -132,7 +133,7 @@ export const asking = (
     if (type !== "input") return [{ _tag: tags[type], turn, delta }]
     if (!all) return []
     const { id, name, part } = piece
-    return [{ _tag: "InputDelta", turn, callId: Run.hearing(run, id, part, watch.attempts), tool: name, delta }]
+    return [{ _tag: "InputDelta", turn, callId: Arriving.idOf(run, id, part, watch.attempts), tool: name, delta }]
   }
   const asked = Effect.flatMap(
     ask(request, deltas ? (pieces) => Watch.emit(watch, ...pieces.flatMap(show)) : undefined),

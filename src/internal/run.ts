@@ -16,6 +16,7 @@ import type { Ended, Paused, Result as Ending } from "../Result.ts"
 import * as Turn from "../Turn.ts"
 import * as Usage from "../Usage.ts"
 import * as Arguments from "./arguments.ts"
+import * as Arriving from "./arriving.ts"
 import type * as Threading from "./threading.ts"
 import * as Transcript from "./transcript.ts"
 import type { Watch } from "./watch.ts"
@@ -68,13 +69,6 @@ export interface Nested {
   readonly spent: ReadonlyArray<Usage.Usage>
 }
 
-interface Arriving {
-  readonly given: string
-  readonly at: number
-  readonly attempt: number
-  readonly id: string
-}
-
 /** Everything that moves. */
 export interface Run {
   readonly id: string
@@ -106,8 +100,8 @@ export interface Run {
   isNested: boolean
   /** Who watches it. */
   watch: Watch | undefined
-  /** Calls whose arguments are arriving: what the provider calls them, which they are of its answer, and their ids. */
-  arriving: Array<Arriving> | undefined
+  /** Calls whose arguments are arriving. */
+  arriving: Array<Arriving.Arriving> | undefined
   /** How it ended, from when that was shown. */
   shown: Ending | undefined
   text: string
@@ -175,7 +169,7 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
   let isSpoken = false
   let places: Array<Place> | undefined
   const turn = run.turns.length
-  const idOf = run.arriving === undefined ? run.own : heard(run, run.arriving, reply.content)
+  const idOf = Arriving.idsOf(run, reply.content)
   const content = reply.content.map((part) => {
     if (part.type !== "tool-call") {
       isSpoken = true
@@ -214,38 +208,6 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
 }
 
 const cutOff = { isCutOff: true } as const
-
-/** The id of a call whose arguments are arriving. What an answer that broke off has shown is the same call again. */
-export const hearing = (run: Run, given: string, at: number, attempt: number): string => {
-  run.arriving ??= []
-  const { arriving } = run
-  const isOf = (call: Arriving) => call.given === given
-  const known = arriving.find((call) => isOf(call) && call.at === at && call.attempt === attempt)
-  if (known !== undefined) return known.id
-  const [earlier] = takeFirst(arriving, (call) => isOf(call) && call.attempt < attempt)
-  const id = earlier?.id ?? run.own(given)
-  arriving.push({ given, at, attempt, id })
-  return id
-}
-
-/** Gives the calls of an answer, in order, the ids that they were shown with while they arrived. */
-const heard = ({ own }: Run, arriving: Array<Arriving>, content: Provider.Reply["content"]) => {
-  const asked = content.flatMap((part) => part.type === "tool-call" ? [part.id] : [])
-  let next = 0
-  return (given: string): string => {
-    const at = next++
-    const [here] = takeFirst(arriving, (call) => call.given === given && call.at === at)
-    if (here !== undefined) return here.id
-    // One that was shown at another place, unless that is where a call of this id stands too.
-    const [elsewhere] = takeFirst(arriving, (call) => call.given === given && asked[call.at] !== given)
-    return elsewhere?.id ?? own(given)
-  }
-}
-
-const takeFirst = <A>(list: Array<A>, is: (member: A) => boolean): ReadonlyArray<A> => {
-  const at = list.findIndex(is)
-  return at < 0 ? [] : list.splice(at, 1)
-}
 
 /** What a settled batch changed. */
 export interface Settled {
