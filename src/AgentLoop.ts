@@ -273,7 +273,7 @@ const loop = <A>(
 ): Effect.Effect<Ending.Result<A>, Ending.ModelFailed, LanguageModel.LanguageModel | ToolRegistry> => {
   // A value was decoded by the schema of the answer.
   const asking = before === undefined ? turns(agent, run) : Effect.andThen(before, turns(agent, run))
-  const running = (watch === undefined ? asking : Effect.andThen(watch.told, asking)) as Turns<
+  const running = (watch === undefined ? asking : Effect.andThen(Effect.suspend(watch.told), asking)) as Turns<
     Ending.Result<A>
   >
   const asked = run.thread === undefined ? running : Effect.tap(running, () => Desk.rest(run))

@@ -54,7 +54,7 @@ export const hold: Effect.Effect<Held> = Effect.map(
       for (const event of events) PubSub.publishUnsafe(hub, [event])
     }
     return {
-      sink: { deltas: true, all: true, take, told: Effect.void, last: Effect.void },
+      sink: { deltas: true, all: true, take, told: () => Effect.void, last: () => Effect.void },
       events: Stream.fromPubSubTake(hub),
       end: () => void PubSub.publishUnsafe(hub, Exit.void)
     }

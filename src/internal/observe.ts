@@ -35,7 +35,7 @@ export const begin = (run: Run.Run, watch: Watch.Watch, services: Services.Conte
 export const turnStart = (run: Run.Run, watch: Watch.Watch): Effect.Effect<void> =>
   Effect.suspend(() => {
     startTurn(run, watch)
-    return watch.told
+    return watch.told()
   })
 
 const startTurn = ({ turns }: Run.Run, watch: Watch.Watch): void => {
@@ -47,7 +47,7 @@ const startTurn = ({ turns }: Run.Run, watch: Watch.Watch): void => {
 export const turnEnd = (run: Run.Run, watch: Watch.Watch): Effect.Effect<void> =>
   Effect.suspend(() => {
     endTurn(run, watch)
-    return watch.told
+    return watch.told()
   })
 
 /** Ends the turn that was shown to begin, if it has not ended. */
@@ -69,7 +69,7 @@ export const over = <A>(
     Effect.suspend(() => {
       end(run, watch, ended, wayOf(exit))
       if (Exit.isSuccess(exit)) run.shown = exit.value
-      return Effect.ensuring(Exit.isSuccess(exit) ? watch.told : watch.last, Effect.sync(watch.close))
+      return Effect.ensuring(Exit.isSuccess(exit) ? watch.told() : watch.last(), Effect.sync(watch.close))
     }))
 
 const end = (
@@ -126,17 +126,23 @@ export const asking = (
 ): Effect.Effect<Provider.Reply, AiError.AiError> => {
   const { all, deltas } = watch
   const turn = run.turns.length
-  const shown = { text: false, reasoning: false, input: false }
-  const show = (piece: Provider.Delta): ReadonlyArray<Watch.Happening> => {
-    const { delta, type } = piece
-    shown[type] = true
-    if (type !== "input") return [{ _tag: tags[type], turn, delta }]
-    if (!all) return []
-    const { id, name, part } = piece
-    return [{ _tag: "InputDelta", turn, callId: Arriving.idOf(run, id, part, watch.attempts), tool: name, delta }]
+  const shown = { text: false, reasoning: false }
+  const show = (pieces: ReadonlyArray<Provider.Delta>): ReadonlyArray<Watch.Happening> => {
+    const happened: Array<Watch.Happening> = []
+    for (const piece of pieces) {
+      const { delta, type } = piece
+      if (type !== "input") {
+        shown[type] = true
+        happened.push({ _tag: tags[type], turn, delta })
+      } else if (all) {
+        const callId = Arriving.idOf(run, piece.id, piece.part, watch.attempts)
+        happened.push({ _tag: "InputDelta", turn, callId, tool: piece.name, delta })
+      }
+    }
+    return happened
   }
   const asked = Effect.flatMap(
-    ask(request, deltas ? (pieces) => Watch.emit(watch, ...pieces.flatMap(show)) : undefined),
+    ask(request, deltas ? (pieces) => Watch.emit(watch, () => show(pieces)) : undefined),
     (reply) => {
       const { content, warnings = [] } = reply
       const rest = deltas
@@ -147,7 +153,7 @@ export const asking = (
         )
         : []
       const said = [...rest, ...(warnings.length === 0 ? [] : [{ _tag: "Warning" as const, turn, warnings }])]
-      return said.length === 0 ? Effect.succeed(reply) : Effect.as(Watch.emit(watch, ...said), reply)
+      return said.length === 0 ? Effect.succeed(reply) : Effect.as(Watch.emit(watch, () => said), reply)
     }
   )
   return all
@@ -161,9 +167,9 @@ const tags = { text: "TextDelta", reasoning: "ReasoningDelta" } as const
 export const retried = ({ turns, watch }: Run.Run, { reason }: AiError.AiError): Effect.Effect<void> =>
   watch === undefined
     ? Effect.void
-    : Effect.suspend(() =>
-      Watch.emit(watch, { _tag: "Retry", turn: turns.length, attempt: ++watch.attempts, reason: reason._tag })
-    )
+    : Watch.emit(watch, () => [
+      { _tag: "Retry", turn: turns.length, attempt: ++watch.attempts, reason: reason._tag }
+    ])
 
 /** A gate decided about a call. */
 export const gated = (
@@ -172,14 +178,14 @@ export const gated = (
   decision: (typeof Event.Gate.Type)["decision"],
   reason: string | undefined
 ): Effect.Effect<void> =>
-  watch === undefined ? Effect.void : Watch.emit(watch, {
+  watch === undefined ? Effect.void : Watch.emit(watch, () => [{
     _tag: "Gate",
     turn: turns.length,
     callId: call.id,
     tool: call.name,
     decision,
     ...(reason === undefined ? {} : { reason })
-  })
+  }])
 
 /** The calls of a batch that were answered without being run. */
 export const unrun = (run: Run.Run, places: ReadonlyArray<Run.Place>, watch: Watch.Watch): Effect.Effect<void> =>
@@ -191,7 +197,7 @@ export const unrun = (run: Run.Run, places: ReadonlyArray<Run.Place>, watch: Wat
       startCall(run, place, watch, now)
       endCall(run, place, watch, now)
     }
-    return watch.told
+    return watch.told()
   })
 
 /** Answers a call before watchers: one start, and one end whatever happens. */
@@ -205,18 +211,18 @@ export const answering = (
     Effect.clockWith((clock) => {
       const { call, scope } = place
       const of = { turn: run.turns.length, callId: call.id, tool: call.name }
-      if (watch.all) scope.report = (report) => Watch.emit(watch, { ...report, ...of })
+      if (watch.all) scope.report = (report) => Watch.emit(watch, () => [{ ...report, ...of }])
       startCall(run, place, watch, clock.currentTimeMillisUnsafe())
       const answered = Effect.map(SideBySide.one(begin, () => Failing.lost(scope)), (outcome) => {
         // Recorded before anybody is told, so that what was shown and what is kept are the same.
         place.outcome = outcome
         return outcome
       })
-      return Effect.onExit(restore(Effect.andThen(watch.told, answered)), (exit) => {
+      return Effect.onExit(restore(Effect.andThen(Effect.suspend(watch.told), answered)), (exit) => {
         // What it says afterwards is of no call.
         scope.open = false
         endCall(run, place, watch, clock.currentTimeMillisUnsafe())
-        return Exit.isSuccess(exit) ? restore(watch.told) : watch.last
+        return Exit.isSuccess(exit) ? restore(Effect.suspend(watch.told)) : watch.last()
       })
     })
   )
@@ -287,4 +293,4 @@ export const paused = (
   reason: typeof Pause.Reason.Type,
   pending: ReadonlyArray<Pause.Pending>
 ): Effect.Effect<void> =>
-  watch === undefined ? Effect.void : Watch.emit(watch, { _tag: "Pause", turn: turns.length, reason, pending })
+  watch === undefined ? Effect.void : Watch.emit(watch, () => [{ _tag: "Pause", turn: turns.length, reason, pending }])

@@ -98,7 +98,7 @@ const inOrder = (tell: (event: Event.Event) => Told): Omit<Watch.Sink, "deltas" 
       first.resume()
     }
   }
-  const told = Effect.suspend(() => {
+  const told = (): Effect.Effect<void> => {
     const upTo = open.at(-1)?.seq
     return upTo === undefined ? Effect.void : Effect.callback<void>((resume) => {
       const next = open[0]
@@ -111,7 +111,7 @@ const inOrder = (tell: (event: Event.Event) => Told): Omit<Watch.Sink, "deltas" 
         if (at >= 0) waiting.splice(at, 1)
       })
     })
-  })
+  }
   return {
     begin: (running) => {
       services = Services.add(running, Context.CurrentCall, undefined)
@@ -126,7 +126,7 @@ const inOrder = (tell: (event: Event.Event) => Told): Omit<Watch.Sink, "deltas" 
       advance()
     },
     told,
-    last: briefly(told)
+    last: () => briefly(Effect.suspend(told))
   }
 }
 

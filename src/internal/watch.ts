@@ -9,6 +9,8 @@ import type * as Event from "../Event.ts"
 /** An event that has no number yet, of the run that it happens in. */
 export type Happening<E = Event.Event> = E extends Event.Event ? Omit<E, "seq" | "path"> : never
 
+type Numbered = Event.Event & { -readonly [K in "seq" | "path"]: Event.Event[K] }
+
 export type Path = ReadonlyArray<Event.Step>
 
 /** Where what happens in a run is told. */
@@ -25,25 +27,25 @@ export interface Watch {
   readonly close: () => void
   /** Gives what happened away, at once. */
   readonly take: (happened: ReadonlyArray<Happening>, path?: Path) => void
-  /** Waits until it was told. */
-  readonly told: Effect.Effect<void>
+  /** Waits until what was given away by now was told. */
+  readonly told: () => Effect.Effect<void>
   /** `told` for a run that is being interrupted: it never waits long. */
-  readonly last: Effect.Effect<void>
+  readonly last: () => Effect.Effect<void>
   /** The turn that was shown to begin and not to end. */
   turn: number | undefined
   /** How often the model was asked in it. */
   attempts: number
 }
 
-/** Who takes events. It takes them at once, and has told them, or has room again, when `told` is done; `last` waits less. */
+/** Who takes events. It takes them at once, and has told them, or has room again, when `told()` is done; `last()` waits less. */
 export interface Sink {
   readonly deltas: boolean
   readonly all: boolean
   readonly begin?: (services: Services.Context<never>) => void
   readonly close?: () => void
   readonly take: (events: ReadonlyArray<Event.Event>) => void
-  readonly told: Effect.Effect<void>
-  readonly last: Effect.Effect<void>
+  readonly told: () => Effect.Effect<void>
+  readonly last: () => Effect.Effect<void>
 }
 
 const here: Path = []
@@ -54,14 +56,14 @@ export const make = (...sinks: ReadonlyArray<Sink | undefined>): Watch | undefin
   const [first, ...others] = open
   if (first === undefined) return undefined
   let seq = 0
-  const all = (of: (sink: Sink) => Effect.Effect<void>) =>
-    others.reduce((before, sink) => Effect.andThen(before, of(sink)), of(first))
+  const all = (of: (sink: Sink) => Effect.Effect<void>) => (): Effect.Effect<void> =>
+    others.reduce((before, sink) => Effect.andThen(before, Effect.suspend(() => of(sink))), of(first))
   return watching(
     {
       deltas: open.some(({ deltas }) => deltas),
       all: open.some(({ all }) => all),
-      told: all(({ told }) => told),
-      last: all(({ last }) => last)
+      told: all(({ told }) => told()),
+      last: all(({ last }) => last())
     },
     {
       begin: (services) => {
@@ -72,7 +74,12 @@ export const make = (...sinks: ReadonlyArray<Sink | undefined>): Watch | undefin
       }
     },
     (happened, path = here) => {
-      const events = happened.map((happening): Event.Event => ({ ...happening, seq: seq++, path }))
+      // They were made for this and are nobody else's yet, so each is given its number, and not copied with it.
+      const events = happened as ReadonlyArray<Numbered>
+      for (const event of events) {
+        event.seq = seq++
+        event.path = path
+      }
       for (const sink of open) sink.take(events)
     }
   )
@@ -108,8 +115,8 @@ const watching = (
 }
 
 /** Gives it away and waits until it was told. */
-export const emit = (watch: Watch, ...happened: ReadonlyArray<Happening>): Effect.Effect<void> =>
+export const emit = (watch: Watch, happened: () => ReadonlyArray<Happening>): Effect.Effect<void> =>
   Effect.suspend(() => {
-    watch.take(happened)
-    return watch.told
+    watch.take(happened())
+    return watch.told()
   })
