@@ -138,6 +138,27 @@ describe("a window", () => {
     assert.isTrue(seen.every((message) => whole.includes(message)))
   })
 
+  it("PRO-03: keeps a call with all of its results or drops them, at every limit, and where a size decides how much is kept", () => {
+    const history = [system("s"), user("u1"), calls("c1", "c2"), results("c1", "c2"), assistant("done"), user("u2")]
+    const huge = history.map((message) => message.role === "tool" ? results("c1", "c2".padEnd(5_000, "x")) : message)
+    const isSound = (seen: ReadonlyArray<Prompt.Message>) => {
+      assert.deepStrictEqual(faults(seen), [])
+      assert.deepStrictEqual([seen[0]?.role, seen[1]?.role, seen.at(-1)], ["system", "user", user("u2")])
+    }
+    for (const messages of [1, 2, 3, 4, 5, 6]) isSound(window({ messages })(history))
+    assert.deepStrictEqual([1, 2, 3, 4, 5, 6].map((messages) => window({ messages })(history).length), [
+      2,
+      2,
+      4,
+      4,
+      6,
+      6
+    ])
+    const fits = [6, 5, 4, 3, 2, 1].map((messages) => window({ messages })(huge))
+      .find((seen) => JSON.stringify(seen).length < 2_000)
+    isSound(fits ?? [])
+  })
+
   it("keeps the question of a long chain of calls, whose beginning goes", () => {
     const chain = [user("u"), ...["1", "2", "3"].flatMap((id) => [calls(id), results(id)])]
     assert.deepStrictEqual(brief(window({ messages: 5 })(chain)), [
