@@ -535,6 +535,26 @@ describe("a call", () => {
       assert.deepStrictEqual(ends(second), ["CallEnd call_3 Success"])
     }))
 
+  it.effect("that a gate edits runs with that input after a pause too, whatever was read into the one it replaced", () =>
+    Effect.gen(function*() {
+      const ran: Array<number> = []
+      const pay = Tool.make("pay", {
+        input: { n: Schema.Finite },
+        handler: ({ n }) => Effect.sync(() => String(ran.push(n)))
+      })
+      const agent = AgentLoop.make("bot", {
+        gate: ({ input }) =>
+          Effect.succeed(JSON.stringify(input) === '{"n":150}' ? Gate.edit({ n: 10 }) : Gate.pause("who pays?"))
+      })
+      const result = yield* Effect.gen(function*() {
+        const paused = yield* AgentLoop.run(agent, { prompt: "go" })
+        if (paused._tag !== "Paused") throw new Error(paused._tag)
+        assert.deepStrictEqual(paused.pending.map(({ input }) => input), [{ n: 10 }])
+        return yield* AgentLoop.resume(agent, paused, { call_1: Pause.approve })
+      }).pipe(Effect.provide([ToolRegistry.layer(pay), ScriptedModel.layer([call("pay", { n: "150" })], "done")]))
+      assert.deepStrictEqual([ran, result.turns[0]?.calls.map(({ input }) => input)], [[10], [{ n: 10 }]])
+    }))
+
   it.effect("within which an agent waits has not failed", () =>
     Effect.gen(function*() {
       const pay = Tool.make("pay", { sensitive: true, handler: () => Effect.succeed("paid") })

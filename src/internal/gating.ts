@@ -9,6 +9,7 @@ import * as Gate from "../Gate.ts"
 import type * as Pause from "../Pause.ts"
 import type { Registry } from "../ToolRegistry.ts"
 import type * as Turn from "../Turn.ts"
+import * as Arguments from "./arguments.ts"
 import * as Observe from "./observe.ts"
 import * as Run from "./run.ts"
 
@@ -41,7 +42,8 @@ export const gate = Effect.fnUntraced(function*(
 ): Effect.fn.Return<ReadonlyArray<Waiting>> {
   const waiting: Array<Waiting> = []
   for (const place of batch.places) {
-    if (place.outcome !== undefined || place.isAllowed) continue
+    // One within which an agent goes on has begun.
+    if (place.outcome !== undefined || place.isAllowed || place.scope.waiting !== undefined) continue
     const reason = yield* one(agent, run, batch, registry, place, "not asked")
     if (reason !== undefined) waiting.push({ place, waitsFor: "approval", reason })
   }
@@ -137,8 +139,12 @@ const edit = (batch: Run.Batch, place: Run.Place, given: unknown, how: string): 
     return false
   }
   place.call = { id, name, input: input.success, repairs: [...repairs, how] }
+  // What was read into the arguments that it replaces is not of it.
+  place.scope.repaired = undefined
   batch.content = batch.content.map((part) =>
-    part.type === "tool-call" && part.id === id ? { ...part, params: input.success } : part
+    part.type === "tool-call" && part.id === id
+      ? { ...part, params: Arguments.isObject(input.success) ? input.success : {} }
+      : part
   )
   return true
 }

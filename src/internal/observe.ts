@@ -69,7 +69,8 @@ export const over = <A>(
     Effect.suspend(() => {
       end(run, watch, ended, wayOf(exit))
       if (Exit.isSuccess(exit)) run.shown = exit.value
-      return Effect.ensuring(Exit.isSuccess(exit) ? watch.told() : watch.last(), Effect.sync(watch.close))
+      const told = Exit.isSuccess(exit) ? Effect.onInterrupt(watch.told(), watch.last) : watch.last()
+      return Effect.ensuring(told, Effect.sync(watch.close))
     }))
 
 const end = (
