@@ -64,6 +64,7 @@ const paused = Effect.fnUntraced(function*(
   const pending = Pausing.pendingOf(run, registry, waiting)
   const reason = pending.some(({ waitsFor }) => waitsFor === "approval") ? "approval" : "environment"
   const state = yield* Pausing.encode(run, batch, reason, pending)
+  run.batch = undefined
   if (!run.isNested) {
     const store = yield* PauseStore.PauseStore
     yield* Effect.catch(
@@ -72,8 +73,6 @@ const paused = Effect.fnUntraced(function*(
       (error) => Log.safely(Effect.logWarning("a pause was not kept", error))
     )
   }
-  // From here on the pause has it; one that is cut off before is closed like any other.
-  run.batch = undefined
   yield* Observe.paused(run, reason, pending)
   return { _tag: "Paused", reason, pending, state, ...(yield* Run.ended(Pausing.shownOf(run, batch))) }
 })
