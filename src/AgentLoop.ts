@@ -28,6 +28,7 @@ import * as Opening from "./internal/opening.ts"
 import * as Reopening from "./internal/reopening.ts"
 import * as Repeats from "./internal/repeats.ts"
 import * as Run from "./internal/run.ts"
+import * as Spending from "./internal/spending.ts"
 import * as Streaming from "./internal/streaming.ts"
 import * as Threading from "./internal/threading.ts"
 import * as Watch from "./internal/watch.ts"
@@ -184,7 +185,7 @@ export const resume = <E, R, A, RO = never, EM = never, RM = never>(
 ): Effect.Effect<Ending.Result<A>, Ending.ModelFailed | Pause.ResumeRefused | E | EM, R | RO | RM | ToolRegistry> =>
   withModel(
     agent,
-    goOn(
+    Reopening.goOn(
       agent,
       options,
       isPaused(paused) ? paused.state : paused,
@@ -229,10 +230,10 @@ export const asTool = <E, R, A, const Name extends string = string, I extends Sc
   options: Nested.Options<Name, I>
 ): Nested.AgentTool<Name, I, R | ToolRegistry> =>
   Nested.toolOf(agent, options, (prompt, place, resumed) => {
-    const begin = (run: Run.Run, how?: Protected) => {
+    const begin = (run: Run.Run, how?: Reopening.Protected) => {
       run.isNested = true
       const running = loop(agent, run, Nested.watch(place, run), {}, how)
-      return Effect.ensuring(running, Effect.sync(() => Nested.count(place, Run.spentBy(run))))
+      return Effect.ensuring(running, Effect.sync(() => Nested.count(place, Spending.of(run))))
     }
     const ran: Effect.Effect<
       Ending.Result<A>,
@@ -240,12 +241,12 @@ export const asTool = <E, R, A, const Name extends string = string, I extends Sc
       R | ToolRegistry | LanguageModel.LanguageModel
     > = resumed === undefined
       ? Effect.flatMap(Opening.prepare(agent, { prompt }), (run) => begin(run))
-      : goOn(
+      : Reopening.goOn(
         agent,
         {},
         resumed.state,
         resumed.decisions,
-        (run, how) => Effect.andThen(Run.forget(run), begin(run, how))
+        (run, how) => Effect.andThen(Spending.forget(run), begin(run, how))
       )
     return withModel(agent, ran)
   })
@@ -269,7 +270,7 @@ const loop = <A>(
   run: Run.Run,
   watch: Watch.Watch | undefined,
   options: Pick<Opening.RunOptions<unknown>, "budget" | "onPartial"> = {},
-  { before, restore }: Protected = unprotected
+  { before, restore }: Reopening.Protected = unprotected
 ): Effect.Effect<Ending.Result<A>, Ending.ModelFailed, LanguageModel.LanguageModel | ToolRegistry> => {
   // A value was decoded by the schema of the answer.
   const asking = before === undefined ? turns(agent, run) : Effect.andThen(before, turns(agent, run))
@@ -318,31 +319,10 @@ const close = (run: Run.Run): Effect.Effect<void> =>
       : Effect.andThen(Observe.folded(run, settled), rested)
   })
 
-/** What a run does first, and how it can be interrupted, where it must be closed whatever happens. */
-interface Protected {
-  readonly before: Effect.Effect<void> | undefined
-  readonly restore: <B, EB, RB>(effect: Effect.Effect<B, EB, RB>) => Effect.Effect<B, EB, RB>
-}
-
 /** For a run whose fiber is not interruptible outside of it. */
-const cancellable: Protected = { before: undefined, restore: Effect.interruptible }
+const cancellable: Reopening.Protected = { before: undefined, restore: Effect.interruptible }
 
-const unprotected: Protected = { before: undefined, restore: (effect) => effect }
-
-/** Goes on with a pause. From where it is claimed the run is closed whatever happens: nothing of it is lost. */
-const goOn = <A, E, R>(
-  agent: Agent<unknown, unknown>,
-  { memory, slots }: Opening.ResumeOptions<unknown, unknown, unknown>,
-  state: Pause.Encoded,
-  decisions: Pause.Decisions,
-  then: (run: Run.Run, how: Protected) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E | Pause.ResumeRefused, R | ToolRegistry> =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(
-      Reopening.reopen(agent, state, decisions, { memory, slots }),
-      ({ before, run }) => then(run, { before, restore })
-    )
-  )
+const unprotected: Reopening.Protected = { before: undefined, restore: (effect) => effect }
 
 type Turns<Result> = Effect.Effect<
   Result,

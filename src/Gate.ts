@@ -17,6 +17,7 @@ import * as Schema from "effect/Schema"
 import type * as Context from "./Context.ts"
 import * as Id from "./internal/id.ts"
 import * as Log from "./internal/log.ts"
+import { unheard } from "./internal/unheard.ts"
 import type * as Subject from "./Subject.ts"
 import * as Tool from "./Tool.ts"
 import type * as Turn from "./Turn.ts"
@@ -332,8 +333,7 @@ const said = <R>(gate: Gate<R>, call: Asked, info: Info): Effect.Effect<Decision
   Effect.suspend(() => {
     const deciding = gate(call, info)
     if (!Effect.isEffect(deciding)) {
-      // A promise that nobody waits for must not end the program when it is rejected.
-      if ((deciding as unknown) instanceof Promise) Promise.prototype.then.call(deciding, undefined, () => {})
+      unheard(deciding)
       return Effect.die(new Error("the gate did not give an Effect"))
     }
     return Effect.map(deciding, (decision) => {

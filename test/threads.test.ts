@@ -300,6 +300,21 @@ describe("a run on a thread", () => {
       assert.deepStrictEqual((yield* stored).messages, [])
     }).pipe(provided([call("pay")], "fine", [call("pay")]), Effect.provide(PauseStore.layerMemory)))
 
+  it.effect("can be given up while a pause is looked at, and the pause still waits", () =>
+    Effect.gen(function*() {
+      const paused = yield* AgentLoop.run(bot, { prompt: "pay", memory })
+      if (paused._tag !== "Paused") throw new Error(paused._tag)
+      const asked = yield* Deferred.make<void>()
+      const slow = { ...memory, load: Effect.andThen(Deferred.succeed(asked, undefined), Effect.never) }
+      const resuming = yield* Effect.forkChild(
+        AgentLoop.resume(bot, paused, { call_1: Pause.approve }, { memory: slow })
+      )
+      yield* Deferred.await(asked)
+      yield* Fiber.interrupt(resuming)
+      const result = yield* AgentLoop.resume(bot, paused, { call_1: Pause.approve }, { memory })
+      assert.strictEqual(result.text, "done")
+    }).pipe(provided([call("pay")], "done")))
+
   it.effect("goes on from a pause in its first turn", () =>
     Effect.gen(function*() {
       const paused = yield* AgentLoop.run(bot, { prompt: "pay", memory })

@@ -22,6 +22,7 @@ import type { Body } from "./guard.ts"
 import * as Outcome from "./outcome.ts"
 import * as Repair from "./repair.ts"
 import * as Text from "./text.ts"
+import { unheard } from "./unheard.ts"
 
 const noWrites: ReadonlyArray<Context.Write> = []
 
@@ -170,8 +171,7 @@ const shown = (way: Way, json: unknown): unknown => {
 const bodyOf = (entry: Entry, input: unknown, callId: string): Body => {
   const body = entry.run(input, callId)
   if (Effect.isEffect(body)) return body
-  // A promise that nobody waits for must not end the program when it is rejected.
-  if ((body as unknown) instanceof Promise) Promise.prototype.then.call(body, undefined, () => {})
+  unheard(body)
   return Effect.die(new Error("the handler did not give an Effect"))
 }
 

@@ -18,7 +18,8 @@ import type * as Usage from "../Usage.ts"
 import * as Observe from "./observe.ts"
 import * as Probe from "./probe.ts"
 import * as Resilience from "./resilience.ts"
-import * as Run from "./run.ts"
+import type * as Run from "./run.ts"
+import * as Spending from "./spending.ts"
 import * as Threading from "./threading.ts"
 import * as Transcript from "./transcript.ts"
 
@@ -104,7 +105,7 @@ export const within = <A, E, R>(
 /** A budget of one run, of which a run that was paused has spent something, it and the agents within it. */
 const fresh = (limits: Budget.Limits, run: Run.Run, pricing: Pricing.Pricing): Budget.Budget => {
   const budget = Budget.make(limits)
-  for (const usage of [...Run.spentBy(run), ...run.before].flatMap(({ spent }) => spent)) {
+  for (const usage of [...Spending.of(run), ...run.before].flatMap(({ spent }) => spent)) {
     const usd = usage.model === undefined ? 0 : Pricing.costOf(pricing, usage.model, usage) ?? 0
     budget.spend({ requests: usage.calls, tokens: usage.totalTokens, usd })
   }
@@ -202,7 +203,7 @@ const prepared = (
       ask(
         request,
         sink && ((deltas) => {
-          isShown ||= deltas.some(({ type }) => type !== "input")
+          isShown ||= Resilience.isSaid(deltas)
           return sink(deltas)
         })
       )

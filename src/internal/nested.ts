@@ -17,6 +17,7 @@ import * as Log from "./log.ts"
 import * as Observe from "./observe.ts"
 import * as Probe from "./probe.ts"
 import type * as Run from "./run.ts"
+import type * as Spending from "./spending.ts"
 import * as Watch from "./watch.ts"
 
 /**
@@ -97,7 +98,7 @@ const callOf = ({ outer, scope }: Place): Run.Place | undefined =>
   outer.batch?.places.find((each) => each.scope === scope)
 
 /** Counts what an agent spent for the run around it. */
-export const count = (place: Place | undefined, spent: ReadonlyArray<Run.Nested>): void => {
+export const count = (place: Place | undefined, spent: ReadonlyArray<Spending.Spent>): void => {
   place?.outer.nested.push(...spent)
 }
 

@@ -65,13 +65,12 @@ export const over = <A>(
   watch: Watch.Watch,
   exit: Exit.Exit<Ending.Result<A>, unknown>
 ): Effect.Effect<void> =>
-  Effect.flatMap(Exit.isSuccess(exit) ? Effect.succeed(exit.value) : Run.ended(run), (ended) =>
-    Effect.suspend(() => {
-      end(run, watch, ended, wayOf(exit))
-      if (Exit.isSuccess(exit)) run.shown = exit.value
-      const told = Exit.isSuccess(exit) ? Effect.onInterrupt(watch.told(), watch.last) : watch.last()
-      return Effect.ensuring(told, Effect.sync(watch.close))
-    }))
+  Effect.flatMap(Exit.isSuccess(exit) ? Effect.succeed(exit.value) : Run.ended(run), (ended) => {
+    end(run, watch, ended, wayOf(exit))
+    if (Exit.isSuccess(exit)) run.shown = exit.value
+    const told = Exit.isSuccess(exit) ? Effect.onInterrupt(watch.told(), watch.last) : watch.last()
+    return Effect.ensuring(told, Effect.sync(watch.close))
+  })
 
 const end = (
   run: Run.Run,

@@ -11,6 +11,7 @@ import * as Context from "../Context.ts"
 import type * as Event from "../Event.ts"
 import type { Ended } from "../Result.ts"
 import * as Log from "./log.ts"
+import { unheard } from "./unheard.ts"
 import type * as Watch from "./watch.ts"
 
 /**
@@ -147,9 +148,7 @@ const safely = (name: string, observe: () => Effect.Effect<unknown, unknown> | v
   const observed = Result.try(observe)
   if (Result.isFailure(observed)) return failed(Cause.die(observed.failure))
   if (Effect.isEffect(observed.success)) return Effect.asVoid(Effect.catchCause(observed.success, failed))
-  // A promise that nobody waits for must not end the program when it is rejected.
-  const given: unknown = observed.success
-  if (given instanceof Promise) Promise.prototype.then.call(given, undefined, () => {})
+  unheard(observed.success)
   return undefined
 }
 

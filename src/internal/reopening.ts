@@ -7,25 +7,44 @@ import * as Context from "../Context.ts"
 import type * as Memory from "../Memory.ts"
 import type * as Pause from "../Pause.ts"
 import * as PauseStore from "../PauseStore.ts"
-import { ToolRegistry } from "../ToolRegistry.ts"
+import { type Registry, ToolRegistry } from "../ToolRegistry.ts"
 import * as Deciding from "./deciding.ts"
 import * as Desk from "./desk.ts"
 import type * as Opening from "./opening.ts"
 import * as Pausing from "./pausing.ts"
 import type * as Run from "./run.ts"
 
-/** A run that goes on, and what it does first: what was decided. */
-interface Reopened {
-  readonly run: Run.Run
-  readonly before: Effect.Effect<void>
+/** What a run does first, and how it can be interrupted, where it must be closed whatever happens. */
+export interface Protected {
+  readonly before: Effect.Effect<void> | undefined
+  readonly restore: <B, EB, RB>(effect: Effect.Effect<B, EB, RB>) => Effect.Effect<B, EB, RB>
 }
 
-/** The run of a pause, once everything about it is found good and it was not resumed before. */
-export const reopen = Effect.fnUntraced(function*(
+/** Goes on with a pause. From where it is claimed the run is closed whatever happens: nothing of it is lost. */
+export const goOn = <A, E, R>(
+  agent: Agent<unknown, unknown>,
+  options: Opening.ResumeOptions<unknown, unknown, unknown>,
+  paused: Pause.Encoded,
+  decisions: Pause.Decisions,
+  then: (run: Run.Run, how: Protected) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | Pause.ResumeRefused, R | ToolRegistry> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(
+      restore(reopen(agent, paused, decisions, options)),
+      ({ batch, id, registry, run }) =>
+        Effect.flatMap(claim(id), () => {
+          run.batch = batch
+          return then(run, { before: Deciding.apply(agent, run, batch, registry, decisions), restore })
+        })
+    )
+  )
+
+/** The run of a pause, once everything about it is found good. */
+const reopen = Effect.fnUntraced(function*(
   agent: Agent<unknown, unknown>,
   paused: unknown,
   decisions: Pause.Decisions,
-  { memory, slots = [] }: Opening.ResumeOptions<unknown, unknown, unknown> = {}
+  { memory, slots = [] }: Opening.ResumeOptions<unknown, unknown, unknown>
 ): Effect.fn.Return<Reopened, Pause.ResumeRefused, ToolRegistry> {
   const registry = yield* Desk.offeredTo(agent, yield* ToolRegistry)
   const classes = [...registry.slots, ...slots]
@@ -42,14 +61,21 @@ export const reopen = Effect.fnUntraced(function*(
     yield* checkThread(memory, version)
   }
   yield* Deciding.checkEdits(batch, registry, decisions)
+  return { id: state.id, run, batch, registry }
+})
+
+interface Reopened {
+  readonly id: string
+  readonly run: Run.Run
+  readonly batch: Run.Batch
+  readonly registry: Registry
+}
+
+/** Takes a pause, which is taken once. */
+const claim = Effect.fnUntraced(function*(id: string): Effect.fn.Return<void, Pause.ResumeRefused> {
   const store = yield* PauseStore.PauseStore
-  const isFirst = yield* Effect.catch(
-    store.claim(state.id),
-    (error) => Deciding.refused("store", error.message)
-  )
-  if (!isFirst) return yield* Deciding.refused("used", "it was resumed before")
-  run.batch = batch
-  return { run, before: Deciding.apply(agent, run, batch, registry, decisions) }
+  const isFirst = yield* Effect.catch(store.claim(id), (error) => Deciding.refused("store", error.message))
+  if (!isFirst) yield* Deciding.refused("used", "it was resumed before")
 })
 
 /** A pause is of the thread as it was: what is there now may answer its calls otherwise. */

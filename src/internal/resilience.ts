@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import * as Semaphore from "effect/Semaphore"
-import type { Ask, Reply, Sink } from "./ask.ts"
+import type { Ask, Delta, Reply, Sink } from "./ask.ts"
 import * as Legal from "./legal.ts"
 import * as Log from "./log.ts"
 import * as RetryAfter from "./retryAfter.ts"
@@ -254,13 +254,16 @@ const timedOut = (deadline: Duration.Duration): AiError.AiError =>
     })
   })
 
+/** Whether there is something in it that a model said, and not only a piece of a call that has not started. */
+export const isSaid = (deltas: ReadonlyArray<Delta>): boolean => deltas.some(({ type }) => type !== "input")
+
 /** Knows whether anything that a model said was shown, which cannot be taken back; a call that never started is none. */
 class Shown {
   any = false
   readonly sink: Sink | undefined
   constructor(sink: Sink | undefined) {
     this.sink = sink && ((deltas) => {
-      this.any ||= deltas.some(({ type }) => type !== "input")
+      this.any ||= isSaid(deltas)
       return sink(deltas)
     })
   }

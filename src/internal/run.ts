@@ -17,6 +17,7 @@ import * as Turn from "../Turn.ts"
 import * as Usage from "../Usage.ts"
 import * as Arguments from "./arguments.ts"
 import * as Arriving from "./arriving.ts"
+import * as Spending from "./spending.ts"
 import type * as Threading from "./threading.ts"
 import * as Transcript from "./transcript.ts"
 import type { Watch } from "./watch.ts"
@@ -63,12 +64,6 @@ export interface Batch {
   readonly isResumed?: boolean
 }
 
-/** What an agent within a run spent. */
-export interface Nested {
-  readonly agent: string
-  readonly spent: ReadonlyArray<Usage.Usage>
-}
-
 /** Everything that moves. */
 export interface Run {
   readonly id: string
@@ -91,9 +86,9 @@ export interface Run {
   /** By model. */
   readonly spent: Array<Usage.Usage>
   /** What agents within it spent, by agent and model. */
-  readonly nested: Array<Nested>
+  readonly nested: Array<Spending.Spent>
   /** What it spent before it was resumed within a call, which the run around it has counted. */
-  readonly before: Array<Nested>
+  readonly before: Array<Spending.Spent>
   /** An agent within it has waited. */
   hasWaited: boolean
   /** It runs within a call of another, which waits with it. */
@@ -194,7 +189,7 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
   })
   run.arriving = undefined
   const usage = Usage.fromResponse(reply.usage, reply.model)
-  spend(run, usage)
+  Spending.add(run, usage)
   // What is blank is said, and not kept.
   return {
     finish: reply.finish,
@@ -244,18 +239,6 @@ export const settle = (run: Run, batch: Batch, reason: string): Settled => {
   return { before, dropped, isAnswer }
 }
 
-const spend = ({ spent }: { readonly spent: Array<Usage.Usage> }, usage: Usage.Usage): void => {
-  const at = spent.length === 1 && spent[0]?.model === usage.model
-    ? 0
-    : spent.findIndex(({ model }) => model === usage.model)
-  const before = spent[at]
-  if (before === undefined) spent.push(usage)
-  else spent[at] = Usage.add(before, usage)
-}
-
-/** What agents within this one spent, and they themselves. */
-export const spentBy = ({ agent, nested, spent }: Run): ReadonlyArray<Nested> => [{ agent, spent }, ...nested]
-
 const told = (place: Place | undefined, outcome: Turn.Outcome): Prompt.ToolResultPart => {
   const parts = outcome._tag === "Success" ? outcome.parts : undefined
   const { id, name } = (place as Place).call // each outcome has its place
@@ -297,32 +280,10 @@ export const end = (run: Run, pricing: Pricing.Pricing): Ended => {
     text: run.text,
     messages: run.messages.slice(run.first),
     turns: run.turns.slice(),
-    usage: usageOf(run, costOf),
+    usage: Spending.total(run, costOf),
     context: Ref.getUnsafe(run.context)
   }
 }
-
-const usageOf = (run: Run, costOf: (model: string, usage: Usage.Usage) => number | undefined): Usage.Total => {
-  if (run.nested.length === 0) return Usage.total(run.spent, costOf)
-  const all = { spent: run.spent.slice() }
-  const byAgent = new Map([[run.agent, { spent: run.spent.slice() }]])
-  for (const { agent, spent } of run.nested) {
-    const its = byAgent.get(agent) ?? { spent: [] }
-    byAgent.set(agent, its)
-    for (const usage of spent) [all, its].forEach((sum) => spend(sum, usage))
-  }
-  const totals = Array.from(byAgent, ([agent, { spent }]) => {
-    const { byModel: _, ...total } = Usage.total(spent, costOf)
-    return [agent, total] as const
-  })
-  return { ...Usage.total(all.spent, costOf), byAgent: Object.fromEntries(totals) }
-}
-
-/** Forgets what was spent, for whoever has counted it. */
-export const forget = (run: Run): Effect.Effect<void> =>
-  Effect.sync(() => {
-    run.before.push({ agent: run.agent, spent: run.spent.splice(0) }, ...run.nested.splice(0))
-  })
 
 /** What names the pause that a run is about to make. */
 export const pauseId = ({ id, pauses, turns }: Run): string => `${id}-${turns.length}-${pauses}`

@@ -60,7 +60,7 @@ export const run = <M, A, B, E>(
         if (exit === undefined) wait(member, fiber)
         else end(member, exit)
       }
-      if (next === members.length && open === 0) resume(failure ?? then())
+      if (next === members.length && open === 0 && !isCancelled) resume(failure ?? then())
     }
     const wait = (member: M, fiber: Fiber.Fiber<A, E>): void => {
       fibers ??= new Set()
