@@ -96,9 +96,20 @@ export const toolNames = (count: number): ReadonlyArray<string> =>
 
 export const description = "Current weather for a city"
 
-/** The ids of the calls of a turn, or none when the model answers. */
-export const callsOf = ({ calls, turns }: Spec, turn: number): ReadonlyArray<string> =>
-  turn < turns ? Array.from({ length: calls }, (_, at) => `call_${turn}_${at}`) : []
+/** The ids of the calls of a turn, or none when the model answers. They are written before they are said. */
+export const callsOf = (spec: Spec, turn: number): ReadonlyArray<string> => {
+  if (turn >= spec.turns) return none
+  const script = scripts.get(spec) ?? Array.from({ length: spec.turns }, (_, turn) => idsOf(spec.calls, turn))
+  scripts.set(spec, script)
+  return script[turn] ?? none
+}
+
+const scripts = new WeakMap<Spec, ReadonlyArray<ReadonlyArray<string>>>()
+
+const idsOf = (calls: number, turn: number): ReadonlyArray<string> =>
+  Array.from({ length: calls }, (_, at) => `call_${turn}_${at}`)
+
+const none: ReadonlyArray<string> = []
 
 /** The pieces of text that come with the calls of a turn. */
 export const deltasOf = ({ deltas, turns }: Spec, turn: number): ReadonlyArray<string> =>

@@ -12,6 +12,7 @@ const floors: { readonly [file: string]: number } = {
   "internal/id.ts": 0,
   "internal/jsonSchema.ts": 0,
   "internal/log.ts": 0,
+  "internal/plain.ts": 0,
   "internal/results.ts": 0,
   "internal/retryAfter.ts": 0,
   "internal/sideBySide.ts": 0,

@@ -8,7 +8,6 @@ import type * as Prompt from "effect/ai/Prompt"
 import type * as Cause from "effect/Cause"
 import * as Services from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Issue from "effect/SchemaIssue"
 import * as Context from "../Context.ts"
@@ -20,6 +19,7 @@ import { type Entry, inputOf, outputOf, type Way } from "./entry.ts"
 import * as Failing from "./failing.ts"
 import type { Body } from "./guard.ts"
 import * as Outcome from "./outcome.ts"
+import * as Plain from "./plain.ts"
 import * as Repair from "./repair.ts"
 import * as Text from "./text.ts"
 import { unheard } from "./unheard.ts"
@@ -107,25 +107,23 @@ const stored = (writes: ReadonlyArray<Context.Write>) =>
   writes.map(({ encoded, slots }) => ({ slots: slots.id, values: encoded }))
 
 /** In, through the body, and out. What schemas and handler need was captured with the registry. */
-const path = (way: Way): Effect.Effect<Turn.Outcome, unknown> =>
-  next(decode(way), (input) => {
-    way.stage = "body"
-    return way.entry.around.length === 0 ? served(way, input) : surrounded(way, input)
-  }) as Effect.Effect<Turn.Outcome, unknown>
+const path = (way: Way): Effect.Effect<Turn.Outcome, unknown> => {
+  // What is plain costs no step of the runtime.
+  const input = inputOf(way.entry).read(way.call.input)
+  return (input === Plain.unknown
+    ? Effect.flatMap(decode(way), (input) => passed(way, input))
+    : passed(way, input)) as Effect.Effect<Turn.Outcome, unknown>
+}
 
-// A codec that needs nothing is done at once; going on from its result costs no step of the runtime.
-const next = <A>(
-  effect: Body,
-  f: (value: unknown) => Effect.Effect<A, unknown, unknown>
-): Effect.Effect<A, unknown, unknown> =>
-  Exit.isExit(effect) && Exit.isSuccess(effect) ? f(effect.value) : Effect.flatMap(effect, f)
+const passed = (way: Way, input: unknown): Effect.Effect<Turn.Outcome, unknown, unknown> => {
+  way.stage = "body"
+  return way.entry.around.length === 0 ? served(way, input) : surrounded(way, input)
+}
 
 const decode = (way: Way): Body => {
   const { call, entry, scope } = way
   const codec = inputOf(entry)
-  const decoded = codec.decode(call.input)
-  if (Exit.isExit(decoded) && Exit.isSuccess(decoded)) return decoded
-  return Effect.catchIf(decoded, Issue.isIssue, (issue) => {
+  return Effect.catchIf(codec.decode(call.input), Issue.isIssue, (issue) => {
     const repaired = Repair.repair(Tool.schema(entry.tool).input_schema, call.input)
     if (repaired === undefined) return Effect.fail(issue)
     way.input = repaired.input
@@ -147,12 +145,16 @@ const served = (way: Way, input: unknown): Effect.Effect<Turn.Outcome, unknown, 
     if (plan === undefined) scope.open = false
     way.stage = "output"
     way.value = value
-    return next(
-      outputOf(entry).encode(value),
-      (json) => Effect.succeed(way.finish(way, Failing.success(way, entry.isPlain ? json : shown(way, json))))
-    )
+    const codec = outputOf(entry)
+    const json = codec.write(value)
+    return json === Plain.unknown
+      ? Effect.map(codec.encode(value), (json) => succeeded(way, json))
+      : Effect.succeed(succeeded(way, json))
   })
 }
+
+const succeeded = (way: Way, json: unknown): Turn.Outcome =>
+  way.finish(way, Failing.success(way, way.entry.isPlain ? json : shown(way, json)))
 
 /** A result as its tool wants it shown: cut, or as parts. */
 const shown = (way: Way, json: unknown): unknown => {

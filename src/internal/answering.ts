@@ -21,7 +21,6 @@ import * as Pausing from "./pausing.ts"
 import type * as Probe from "./probe.ts"
 import * as Run from "./run.ts"
 import * as SideBySide from "./sideBySide.ts"
-import type { Watch } from "./watch.ts"
 
 /** Answers a batch. Gives the end of the run where something waits. */
 export const answer = (
@@ -31,19 +30,24 @@ export const answer = (
   desk: Desk.Desk
 ): Effect.Effect<Ending.Paused | undefined, Desk.Unprepared> =>
   Gating.isNeeded(agent, batch, desk.registry)
-    ? Effect.flatMap(Gating.gate(agent, run, batch, desk.registry), (waiting) => {
-      const goes = waiting.length > 0
-        ? paused(run, batch, desk, waiting)
-        : running(agent, run, batch, desk, batch.places.filter(isOpen))
-      return run.watch === undefined ? goes : Effect.andThen(Observe.unrun(run, batch.places, run.watch), goes)
-    })
+    ? gated(agent, run, batch, desk)
     : running(agent, run, batch, desk, batch.isResumed === true ? batch.places.filter(isOpen) : batch.places)
 
-const ended = (
+const gated = (
   agent: Agent<unknown, unknown>,
   run: Run.Run,
   batch: Run.Batch,
   desk: Desk.Desk
+): Effect.Effect<Ending.Paused | undefined, Desk.Unprepared> =>
+  Effect.flatMap(Gating.gate(agent, run, batch, desk.registry), (waiting) => {
+    const goes = waiting.length > 0
+      ? paused(run, batch, desk, waiting)
+      : running(agent, run, batch, desk, batch.places.filter(isOpen))
+    return run.watch === undefined ? goes : Effect.andThen(Observe.unrun(run, batch.places, run.watch), goes)
+  })
+
+const answered = (
+  { agent, batch, desk, run }: Answering
 ): Effect.Effect<Ending.Paused | undefined, Desk.Unprepared> => {
   if (agent.onEnvironmentError === "proceed" && !run.hasWaited) return goesOn
   const failed = agent.onEnvironmentError === "pause" ? Gating.failed(batch) : []
@@ -77,6 +81,16 @@ const paused = Effect.fnUntraced(function*(
   return { _tag: "Paused", reason, pending, state, ...(yield* Run.ended(Pausing.shownOf(run, batch))) }
 })
 
+/** A batch whose calls run. */
+interface Answering {
+  readonly agent: Agent<unknown, unknown>
+  readonly run: Run.Run
+  readonly batch: Run.Batch
+  readonly desk: Desk.Desk
+  /** Calls for which nothing is left of what may be called. */
+  readonly beyond: ReadonlyArray<Run.Place>
+}
+
 /** Runs the calls of a batch that are open. */
 const running = (
   agent: Agent<unknown, unknown>,
@@ -85,45 +99,46 @@ const running = (
   desk: Desk.Desk,
   open: ReadonlyArray<Run.Place>
 ): Effect.Effect<Ending.Paused | undefined, Desk.Unprepared> => {
-  const { budget, probe, registry } = desk
-  const { watch } = run
+  const { budget, registry } = desk
   batch.isDirect = !registry.isSimple && batch.places.every(({ call }) => registry.isReturnDirect(call.name))
   // One that goes on was counted when it began.
   const fresh = batch.isResumed === true ? open.filter(({ isCounted }) => isCounted !== true) : open
   const beyond = beyondLimits(agent, run, fresh, budget, registry)
-  const begin = (place: Run.Place, _: number, running: Services.Context<never>): Fiber.Fiber<Turn.Outcome> => {
-    place.started = true
-    return !beyond.includes(place)
-      ? registry.begin(place.call, place.scope, running)
-      : Effect.runFork(Effect.succeed(tooMany))
-  }
-  return SideBySide.run(
-    open,
-    atATime(agent, open, registry),
-    watch === undefined && probe === undefined ? begin : around(run, registry, watch, probe, begin),
-    (place, outcome) => {
-      place.outcome = outcome
-    },
-    ({ scope }) => Failing.lost(scope),
-    () => ended(agent, run, batch, desk)
-  )
+  return SideBySide.run(open, atATime(agent, open, registry), calls, { agent, run, batch, desk, beyond })
+}
+
+const begin = ({ beyond, desk }: Answering, place: Run.Place, running: Services.Context<never>) => {
+  place.started = true
+  return beyond.length === 0 || !beyond.includes(place)
+    ? desk.registry.begin(place.call, place.scope, running)
+    : Effect.runFork(Effect.succeed(tooMany))
 }
 
 // Who is watched or measured has a fiber around that of its call.
-const around = (
-  run: Run.Run,
-  registry: Registry,
-  watch: Watch | undefined,
-  probe: Probe.Probe | undefined,
-  begin: (place: Run.Place, at: number, running: Services.Context<never>) => Fiber.Fiber<Turn.Outcome>
-): typeof begin =>
-(place, at, running) => {
+const beginWatched = (
+  at: Answering,
+  place: Run.Place,
+  running: Services.Context<never>
+): Fiber.Fiber<Turn.Outcome> => {
+  const { desk: { probe, registry }, run } = at
+  const { watch } = run
+  const inner = (running: Services.Context<never>) => begin(at, place, running)
   const answered = watch === undefined
-    ? SideBySide.one((running) => begin(place, at, running), () => Failing.lost(place.scope))
-    : Observe.answering((running) => begin(place, at, running), place, watch, run)
+    ? SideBySide.one(inner, () => Failing.lost(place.scope))
+    : Observe.answering(inner, place, watch, run)
   return Effect.runForkWith(running)(
     probe === undefined ? answered : probe.call(aboutOf(run, place, registry), answered)
   )
+}
+
+const calls: SideBySide.Work<Answering, Run.Place, Turn.Outcome, Ending.Paused | undefined, Desk.Unprepared> = {
+  begin: (at, place, running) =>
+    (at.run.watch === undefined && at.desk.probe === undefined ? begin : beginWatched)(at, place, running),
+  ended: (_, place, outcome) => {
+    place.outcome = outcome
+  },
+  lost: ({ scope }) => Failing.lost(scope),
+  next: answered
 }
 
 const aboutOf = ({ agent, id, turns }: Run.Run, { call }: Run.Place, registry: Registry): Probe.AboutCall => {

@@ -7,6 +7,7 @@ import * as AST from "effect/SchemaAST"
 import type * as Issue from "effect/SchemaIssue"
 import * as Parser from "effect/SchemaParser"
 import * as Explain from "./explain.ts"
+import * as Plain from "./plain.ts"
 import * as Results from "./results.ts"
 
 /**
@@ -15,6 +16,10 @@ import * as Results from "./results.ts"
  * with what went in. A check that throws is a defect of the Effect, or thrown.
  */
 export interface Codec {
+  /** `decode` of what JSON holds as it is, at once; `Plain.unknown` of all else. */
+  readonly read: Plain.Reader
+  /** `encode` of the same. */
+  readonly write: Plain.Reader
   readonly decode: (input: unknown) => Effect.Effect<unknown, Issue.Issue, unknown>
   readonly encode: (value: unknown) => Effect.Effect<unknown, Issue.Issue, unknown>
   /** The issues of an input that does not decode, one a place, and no more of them than anybody reads. */
@@ -32,6 +37,8 @@ export const jsonCodec = (schema: Schema.Constraint): Codec => {
   const encode = Parser.encodeUnknownEffect(json)
   const shares = passesThrough(json.ast, new Set())
   const codec: Codec = {
+    read: Plain.reader(json.ast) ?? knowsNone,
+    write: Plain.writer(json.ast) ?? knowsNone,
     decode: shares ? (input) => decode(structuredClone(input)) : decode,
     encode: shares ? (value) => Effect.map(encode(value), Results.toJson) : encode,
     explain: (input) =>
@@ -43,6 +50,8 @@ export const jsonCodec = (schema: Schema.Constraint): Codec => {
   compiled.set(schema, codec)
   return codec
 }
+
+const knowsNone: Plain.Reader = () => Plain.unknown
 
 // A schema of anything hands on what it is given, so both sides would hold one mutable value.
 const passesThrough = (ast: AST.AST, seen: Set<AST.AST>): boolean => {

@@ -162,31 +162,27 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
   let text = ""
   let reasoning = ""
   let isSpoken = false
-  let places: Array<Place> | undefined
-  const turn = run.turns.length
+  let places = noPlaces
   const idOf = Arriving.idsOf(run, reply.content)
-  const content = reply.content.map((part) => {
+  const content = reply.content.slice()
+  // Loops here and in `settle` because a turn would pay for what a function closes over.
+  for (let at = 0; at < content.length; at++) {
+    const part = content[at] as Prompt.AssistantMessagePart // it is below the length
     if (part.type !== "tool-call") {
       isSpoken = true
       if (part.type === "text") text += part.text
       else if (part.type === "reasoning") reasoning += part.text
-      return part
+      continue
     }
     const id = idOf(part.id)
-    if (part.providerExecuted) return part
+    if (part.providerExecuted) continue
     const call = Turn.call({ id, name: part.name, params: part.params }, reply.finish === "length" ? cutOff : undefined)
-    const scope = Context.callScopeOf(run, Ref.getUnsafe(run.context), turn, places?.length ?? 0)
-    const place: Place = {
-      call,
-      scope,
-      started: false,
-      outcome: undefined
-    }
+    const place = placeOf(run, call, places.length)
     // An array that starts with its member has no room to spare; most often there is one call.
-    if (places === undefined) places = [place]
+    if (places.length === 0) places = [place]
     else places.push(place)
-    return { ...part, id, params: Arguments.isObject(call.input) ? call.input : {} }
-  })
+    content[at] = { ...part, id, params: Arguments.isObject(call.input) ? call.input : {} }
+  }
   run.arriving = undefined
   const usage = Usage.fromResponse(reply.usage, reply.model)
   Spending.add(run, usage)
@@ -197,10 +193,19 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
     content: isSpoken ? Transcript.spoken(content) : content,
     text,
     reasoning,
-    places: places ?? [],
+    places,
     isDirect: false
   }
 }
+
+const placeOf = (run: Run, call: Turn.Call, at: number): Place => ({
+  call,
+  scope: Context.callScopeOf(run, Ref.getUnsafe(run.context), run.turns.length, at),
+  started: false,
+  outcome: undefined
+})
+
+const noPlaces: Array<Place> = [] // replaced, not filled
 
 const cutOff = { isCutOff: true } as const
 
@@ -218,14 +223,13 @@ export const settle = (run: Run, batch: Batch, reason: string): Settled => {
   const before = Ref.getUnsafe(run.context)
   const outcomes = places.map((place) => {
     place.scope.open = false
-    return outcomeOf(place, reason)
+    return place.outcome = outcomeOf(place, reason)
   })
-  const { context, dropped } = fold(before, places, outcomes)
-  run.context.ref.current = context
+  const dropped = fold(run.context, places)
   const isAnswer = isDirect && places.length > 0 && outcomes.every(({ _tag }) => _tag === "Success")
   run.text = isAnswer ? outcomes.map(shown).join("\n") : text
   if (content.length > 0) run.messages.push(Transcript.assistant(content))
-  if (places.length > 0) run.messages.push(Transcript.results(outcomes.map((outcome, at) => told(places[at], outcome))))
+  if (places.length > 0) run.messages.push(Transcript.results(places.map(told)))
   run.turns.push({
     index: run.turns.length,
     text,
@@ -239,9 +243,10 @@ export const settle = (run: Run, batch: Batch, reason: string): Settled => {
   return { before, dropped, isAnswer }
 }
 
-const told = (place: Place | undefined, outcome: Turn.Outcome): Prompt.ToolResultPart => {
+const told = (place: Place): Prompt.ToolResultPart => {
+  const outcome = outcomeOf(place, midway)
   const parts = outcome._tag === "Success" ? outcome.parts : undefined
-  const { id, name } = (place as Place).call // each outcome has its place
+  const { id, name } = place.call
   return Transcript.result(id, name, Turn.isError(outcome), Turn.told(outcome), parts)
 }
 
@@ -253,21 +258,19 @@ const shown = (outcome: Turn.Outcome): string => {
 const nothing: Settled["dropped"] = []
 
 /** Folds what the calls wrote that succeeded, in call order; a call whose writes do not fold loses all of them. */
-const fold = (
-  before: Context.Context,
-  places: ReadonlyArray<Place>,
-  outcomes: ReadonlyArray<Turn.Outcome>
-): { readonly context: Context.Context; readonly dropped: Settled["dropped"] } => {
-  let context = before
+const fold = (context: Ref.Ref<Context.Context>, places: ReadonlyArray<Place>): Settled["dropped"] => {
   let dropped = nothing
-  places.forEach(({ call: { id }, scope }, at) => {
-    if (outcomes[at]?._tag !== "Success" || scope.writes.length === 0) return
-    const folded = Result.try(() => Context.fold(context, scope.writes))
-    if (Result.isSuccess(folded)) context = folded.success
-    else dropped = [...dropped, { id, error: folded.failure }]
-  })
-  return { context, dropped }
+  for (const { call, outcome, scope } of places) {
+    if (outcome?._tag !== "Success" || scope.writes.length === 0) continue
+    const folded = tried(Ref.getUnsafe(context), scope.writes)
+    if (Result.isSuccess(folded)) context.ref.current = folded.success
+    else dropped = [...dropped, { id: call.id, error: folded.failure }]
+  }
+  return dropped
 }
+
+const tried = (context: Context.Context, writes: ReadonlyArray<Context.Write>) =>
+  Result.try(() => Context.fold(context, writes))
 
 /** What the run has to show: whole turns, and a cost where all of it has a price. */
 export const ended = (run: Run): Effect.Effect<Ended> => Effect.map(Pricing.Pricing, (pricing) => end(run, pricing))

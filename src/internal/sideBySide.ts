@@ -11,56 +11,79 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 
 /**
- * Runs one for each member, among the services of who waits, and goes on with `then` when all are over. `begin` and `then`
- * must not throw; `ended` is told what a member came to, as soon as it is over, and `lost` says it of one whose fiber
- * somebody interrupted.
+ * What is done with members of which whoever does it knows `At`. None of it may throw. It is data and functions that know
+ * nothing, since a turn would pay for making them anew.
  */
-export const run = <M, A, B, E>(
+export interface Work<At, M, A, B, E> {
+  /** Begins one, among the services of who waits. */
+  readonly begin: (at: At, member: M, running: Services.Context<never>) => Fiber.Fiber<A, E>
+  /** Is told what a member came to, as soon as it is over. */
+  readonly ended: (at: At, member: M, value: A) => void
+  /** What a member came to whose fiber somebody interrupted. */
+  readonly lost: (member: M) => A
+  /** Goes on when all are over. */
+  readonly next: (at: At) => Effect.Effect<B, E>
+}
+
+/** Does the work with each member. */
+export const run = <At, M, A, B, E>(
   members: ReadonlyArray<M>,
   most: number,
-  begin: (member: M, at: number, running: Services.Context<never>) => Fiber.Fiber<A, E>,
-  ended: (member: M, value: A) => void,
-  lost: (member: M) => A,
-  then: () => Effect.Effect<B, E>
+  work: Work<At, M, A, B, E>,
+  at: At
+): Effect.Effect<B, E> => {
+  const [first] = members
+  return first !== undefined && members.length === 1 ? alone(first, work, at) : several(members, most, work, at)
+}
+
+// Most often there is one, and it has ended when it has begun.
+const alone = <At, M, A, B, E>(member: M, work: Work<At, M, A, B, E>, at: At): Effect.Effect<B, E> =>
+  Effect.callback((resume) => {
+    const fiber = work.begin(at, member, running())
+    const exit = fiber.pollUnsafe()
+    const over = (exit: Exit.Exit<A, E>): void => resume(told(member, exit, work, at) ?? work.next(at))
+    return exit === undefined ? waiting(fiber, over) : over(exit)
+  })
+
+const waiting = <A, E>(fiber: Fiber.Fiber<A, E>, over: (exit: Exit.Exit<A, E>) => void): Effect.Effect<void> => {
+  let isCancelled = false
+  fiber.addObserver((exit) => {
+    if (!isCancelled) over(exit)
+  })
+  return Effect.suspend(() => {
+    isCancelled = true
+    return Fiber.interrupt(fiber)
+  })
+}
+
+const several = <At, M, A, B, E>(
+  members: ReadonlyArray<M>,
+  most: number,
+  work: Work<At, M, A, B, E>,
+  at: At
 ): Effect.Effect<B, E> =>
   Effect.callback((resume) => {
     const services = running()
     let isCancelled = false
-    const [first] = members
-    if (members.length === 1 && first !== undefined) {
-      // Most often there is one, and it has ended when it has begun.
-      const over = (exit: Exit.Exit<A, E>): void => {
-        if (!isCancelled) resume(told(first, exit, ended, lost) ?? then())
-      }
-      const fiber = begin(first, 0, services)
-      const exit = fiber.pollUnsafe()
-      if (exit !== undefined) return over(exit)
-      fiber.addObserver(over)
-      return Effect.suspend(() => {
-        isCancelled = true
-        return Fiber.interrupt(fiber)
-      })
-    }
     let next = 0
     let open = 0
     let failure: Exit.Exit<never, E> | undefined
     let fibers: Set<Fiber.Fiber<A, E>> | undefined
     const end = (member: M, exit: Exit.Exit<A, E>): void => {
       open--
-      if (!isCancelled) failure = told(member, exit, ended, lost) ?? failure
+      if (!isCancelled) failure = told(member, exit, work, at) ?? failure
     }
     // What begins counts first, since it may end others.
     const advance = (): void => {
       while (next < members.length && open < most) {
-        const at = next++
-        const member = members[at] as M // it is below the length
+        const member = members[next++] as M // it is below the length
         open++
-        const fiber = begin(member, at, services)
+        const fiber = work.begin(at, member, services)
         const exit = fiber.pollUnsafe()
         if (exit === undefined) wait(member, fiber)
         else end(member, exit)
       }
-      if (next === members.length && open === 0 && !isCancelled) resume(failure ?? then())
+      if (next === members.length && open === 0 && !isCancelled) resume(failure ?? work.next(at))
     }
     const wait = (member: M, fiber: Fiber.Fiber<A, E>): void => {
       fibers ??= new Set()
@@ -80,14 +103,14 @@ export const run = <M, A, B, E>(
   })
 
 /** Tells what a member came to; gives a failure, which a member does not come to. */
-const told = <M, A, E>(
+const told = <At, M, A, E>(
   member: M,
   exit: Exit.Exit<A, E>,
-  ended: (member: M, value: A) => void,
-  lost: (member: M) => A
+  work: Work<At, M, A, unknown, E>,
+  at: At
 ): Exit.Exit<never, E> | undefined => {
-  if (Exit.isSuccess(exit)) ended(member, exit.value)
-  else if (Cause.hasInterruptsOnly(exit.cause)) ended(member, lost(member))
+  if (Exit.isSuccess(exit)) work.ended(at, member, exit.value)
+  else if (Cause.hasInterruptsOnly(exit.cause)) work.ended(at, member, work.lost(member))
   else return Exit.failCause(exit.cause)
   return undefined
 }
