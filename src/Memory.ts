@@ -342,7 +342,7 @@ const loaded = Effect.fnUntraced(
 )
 
 const Stored = Schema.fromJsonString(
-  Schema.toCodecJson(Schema.Struct({ version: Schema.Literal(1), ...Entry.fields }))
+  Schema.toCodecJson(Entry.mapFields((fields) => ({ version: Schema.Literal(1), ...fields })))
 )
 
 const Fact = Schema.fromJsonString(

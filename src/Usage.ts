@@ -41,11 +41,11 @@ export type Usage = typeof Usage.Type
  * @category models
  * @since 0.1.0
  */
-export const Total = Schema.Struct({
-  ...Usage.fields,
+export const Total = Usage.mapFields((fields) => ({
+  ...fields,
   byModel: Schema.Record(Schema.String, Usage),
   byAgent: Schema.optionalKey(Schema.Record(Schema.String, Usage))
-})
+}))
 
 /**
  * @category models

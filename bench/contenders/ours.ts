@@ -17,15 +17,18 @@ const blankText = Prompt.makePart("text", { text: "" })
 
 export const model = (spec: Work.Spec, seen: Work.Seen) =>
   Provider.layer({
-    ask: ({ messages, table }, sink) =>
-      Effect.suspend(() => {
+    ask: ({ messages, table }, sink) => {
+      const callsOf = (turn: number) => {
         seen.requests++
         seen.definitions = table.schemas.length
         if (seen.schemas !== undefined) { for (const { input_schema } of table.schemas) seen.schemas.add(input_schema) }
-        const turn = (messages.length - 1) / 2
-        const calls = Work.callsOf(spec, turn).map((id) => ({ ...blankCall, id, params: Work.json }))
-        if (calls.length === 0) return Effect.succeed(reply([{ ...blankText, text: Work.answer }], "stop"))
-        if (sink === undefined) return Effect.succeed(reply(calls, "tool-calls"))
+        return Work.callsOf(spec, turn).map((id) => ({ ...blankCall, id, params: Work.json }))
+      }
+      const turn = (messages.length - 1) / 2
+      if (sink === undefined) return Effect.sync(() => whole(callsOf(turn)))
+      return Effect.suspend(() => {
+        const calls = callsOf(turn)
+        if (calls.length === 0) return Effect.succeed(whole(calls))
         const deltas = Work.deltasOf(spec, turn)
         const text = { ...blankText, text: deltas.join("") }
         return Effect.as(
@@ -33,7 +36,11 @@ export const model = (spec: Work.Spec, seen: Work.Seen) =>
           reply([text, ...calls], "tool-calls")
         )
       })
+    }
   })
+
+const whole = (calls: ReadonlyArray<Prompt.ToolCallPart>): Provider.Reply =>
+  calls.length === 0 ? reply([{ ...blankText, text: Work.answer }], "stop") : reply(calls, "tool-calls")
 
 const reply = (
   content: Provider.Reply["content"],

@@ -61,7 +61,9 @@ const opened = <EM, RM>(
   options: RunOptions<unknown, EM, RM>
 ): Effect.Effect<Run.Run, EM, RM> => {
   const { memory } = options
-  if (memory === undefined) return Effect.map(Id.fresh, (id) => open(agent, id, instructions, options))
+  if (memory === undefined) {
+    return Effect.withFiber(({ context }) => Effect.succeed(open(agent, Id.make(context), instructions, options)))
+  }
   // What the thread needs and fails with is what it says; the registry is there wherever a run is.
   const loaded = Threading.load(memory) as Effect.Effect<Threading.Start, EM, RM>
   return Effect.flatMap(Id.fresh, (id) =>
