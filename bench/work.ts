@@ -96,24 +96,36 @@ export const toolNames = (count: number): ReadonlyArray<string> =>
 
 export const description = "Current weather for a city"
 
-/** The ids of the calls of a turn, or none when the model answers. They are written before they are said. */
-export const callsOf = (spec: Spec, turn: number): ReadonlyArray<string> => {
-  if (turn >= spec.turns) return none
-  const script = scripts.get(spec) ?? Array.from({ length: spec.turns }, (_, turn) => idsOf(spec.calls, turn))
-  scripts.set(spec, script)
-  return script[turn] ?? none
-}
-
-const scripts = new WeakMap<Spec, ReadonlyArray<ReadonlyArray<string>>>()
-
-const idsOf = (calls: number, turn: number): ReadonlyArray<string> =>
-  Array.from({ length: calls }, (_, at) => `call_${turn}_${at}`)
-
-const none: ReadonlyArray<string> = []
+/** The ids of the calls of a turn, or none when the model answers. */
+export const callsOf = (spec: Spec, turn: number): ReadonlyArray<string> => scriptOf(spec).calls[turn] ?? none
 
 /** The pieces of text that come with the calls of a turn. */
-export const deltasOf = ({ deltas, turns }: Spec, turn: number): ReadonlyArray<string> =>
-  turn < turns ? Array.from({ length: deltas }, () => "word ") : []
+export const deltasOf = (spec: Spec, turn: number): ReadonlyArray<string> =>
+  turn < spec.turns ? scriptOf(spec).deltas : none
+
+/** What a model says is written before it is said, so that no run pays for it. */
+interface Script {
+  readonly calls: ReadonlyArray<ReadonlyArray<string>>
+  readonly deltas: ReadonlyArray<string>
+}
+
+const scripts = new WeakMap<Spec, Script>()
+
+const scriptOf = (spec: Spec): Script => {
+  const known = scripts.get(spec)
+  if (known !== undefined) return known
+  const script = {
+    calls: Array.from(
+      { length: spec.turns },
+      (_, turn) => Array.from({ length: spec.calls }, (_, at) => `call_${turn}_${at}`)
+    ),
+    deltas: Array.from({ length: spec.deltas }, () => "word ")
+  }
+  scripts.set(spec, script)
+  return script
+}
+
+const none: ReadonlyArray<string> = []
 
 /** A tool's work for those who write promises. */
 export const perform = (

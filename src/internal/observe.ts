@@ -133,16 +133,21 @@ export const asking = (
       const { delta, type } = piece
       if (type !== "input") {
         shown[type] = true
-        happened.push({ _tag: tags[type], turn, delta })
+        happened.push({ _tag: tags[type], turn, delta, seq: 0, path: Watch.here })
       } else if (all) {
         const callId = Arriving.idOf(run, piece.id, piece.part, watch.attempts)
-        happened.push({ _tag: "InputDelta", turn, callId, tool: piece.name, delta })
+        happened.push({ _tag: "InputDelta", turn, callId, tool: piece.name, delta, seq: 0, path: Watch.here })
       }
     }
     return happened
   }
+  const sink: Provider.Sink = (pieces) =>
+    Effect.suspend(() => {
+      watch.take(show(pieces))
+      return watch.told()
+    })
   const asked = Effect.flatMap(
-    ask(request, deltas ? (pieces) => Watch.emit(watch, () => show(pieces)) : undefined),
+    ask(request, deltas ? sink : undefined),
     (reply) => {
       const { content, warnings = [] } = reply
       const rest = deltas

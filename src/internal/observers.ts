@@ -144,13 +144,17 @@ export const partial = <R>({ onPartial }: Observers<R>, ended: Ended): Effect.Ef
 }
 
 const safely = (name: string, observe: () => Effect.Effect<unknown, unknown> | void): Told => {
-  const failed = (cause: Cause.Cause<unknown>) => Log.safely(Effect.logWarning(`observer ${name} failed`, cause))
   const observed = Result.try(observe)
-  if (Result.isFailure(observed)) return failed(Cause.die(observed.failure))
-  if (Effect.isEffect(observed.success)) return Effect.asVoid(Effect.catchCause(observed.success, failed))
-  unheard(observed.success)
+  if (Result.isFailure(observed)) return failed(name, Cause.die(observed.failure))
+  const { success } = observed
+  if (success === undefined) return undefined
+  if (Effect.isEffect(success)) return Effect.asVoid(Effect.catchCause(success, (cause) => failed(name, cause)))
+  unheard(success)
   return undefined
 }
+
+const failed = (name: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+  Log.safely(Effect.logWarning(`observer ${name} failed`, cause))
 
 const toolCall = (event: Extract<Event.Event, { readonly _tag: "CallStart" | "CallEnd" }>): Event.ToolCall => {
   const { id, input, name, raw } = event.call

@@ -31,7 +31,9 @@ export const of = <A, E, R>(
       if (unread >= mostUnread && !isLeft) room.closeUnsafe()
       Queue.offerAllUnsafe(queue, events)
     }
-    const sink: Watch.Sink = { deltas: true, all: true, take, told: () => room.await, last: () => Effect.void }
+    // Most often there is room, and then nobody waits.
+    const told = (): Effect.Effect<void> => unread < mostUnread ? Effect.void : room.await
+    const sink: Watch.Sink = { deltas: true, all: true, take, told, last: () => Effect.void }
     yield* Effect.forkScoped(Effect.onExit(running(sink), (exit) =>
       Effect.sync(() => {
         if (Exit.isFailure(exit)) return Queue.failCauseUnsafe(queue, exit.cause)

@@ -6,8 +6,10 @@ import type * as Services from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Event from "../Event.ts"
 
-/** An event that has no number yet, of the run that it happens in. */
-export type Happening<E = Event.Event> = E extends Event.Event ? Omit<E, "seq" | "path"> : never
+/** An event that has no number yet, of the run that it happens in. What happens often is made with room for both. */
+export type Happening<E = Event.Event> = E extends Event.Event
+  ? Omit<E, "seq" | "path"> & Partial<Pick<E, "seq" | "path">>
+  : never
 
 type Numbered = Event.Event & { -readonly [K in "seq" | "path"]: Event.Event[K] }
 
@@ -48,7 +50,8 @@ export interface Sink {
   readonly last: () => Effect.Effect<void>
 }
 
-const here: Path = []
+/** The path of what happens in the run itself. */
+export const here: Path = []
 
 /** The watch of a run that these look at, or none where there is nobody. */
 export const make = (...sinks: ReadonlyArray<Sink | undefined>): Watch | undefined => {
@@ -56,8 +59,10 @@ export const make = (...sinks: ReadonlyArray<Sink | undefined>): Watch | undefin
   const [first, ...others] = open
   if (first === undefined) return undefined
   let seq = 0
-  const all = (of: (sink: Sink) => Effect.Effect<void>) => (): Effect.Effect<void> =>
-    others.reduce((before, sink) => Effect.andThen(before, Effect.suspend(() => of(sink))), of(first))
+  const all = (of: (sink: Sink) => Effect.Effect<void>): () => Effect.Effect<void> =>
+    others.length === 0
+      ? () => of(first)
+      : () => others.reduce((before, sink) => Effect.andThen(before, Effect.suspend(() => of(sink))), of(first))
   return watching(
     {
       deltas: open.some(({ deltas }) => deltas),
