@@ -110,7 +110,7 @@ const stored = (writes: ReadonlyArray<Context.Write>) =>
 const path = (way: Way): Effect.Effect<Turn.Outcome, unknown> => {
   // What is plain costs no step of the runtime.
   const input = inputOf(way.entry).read(way.call.input)
-  return (input === Plain.unknown
+  return (input === Plain.unread
     ? Effect.flatMap(decode(way), (input) => passed(way, input))
     : passed(way, input)) as Effect.Effect<Turn.Outcome, unknown>
 }
@@ -147,7 +147,7 @@ const served = (way: Way, input: unknown): Effect.Effect<Turn.Outcome, unknown, 
     way.value = value
     const codec = outputOf(entry)
     const json = codec.write(value)
-    return json === Plain.unknown
+    return json === Plain.unread
       ? Effect.map(codec.encode(value), (json) => succeeded(way, json))
       : Effect.succeed(succeeded(way, json))
   })

@@ -16,7 +16,7 @@ import * as Results from "./results.ts"
  * with what went in. A check that throws is a defect of the Effect, or thrown.
  */
 export interface Codec {
-  /** `decode` of what JSON holds as it is, at once; `Plain.unknown` of all else. */
+  /** `decode` of what JSON holds as it is, at once; `Plain.unread` of all else. */
   readonly read: Plain.Reader
   /** `encode` of the same. */
   readonly write: Plain.Reader
@@ -51,7 +51,7 @@ export const jsonCodec = (schema: Schema.Constraint): Codec => {
   return codec
 }
 
-const knowsNone: Plain.Reader = () => Plain.unknown
+const knowsNone: Plain.Reader = () => Plain.unread
 
 // A schema of anything hands on what it is given, so both sides would hold one mutable value.
 const passesThrough = (ast: AST.AST, seen: Set<AST.AST>): boolean => {

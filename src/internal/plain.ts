@@ -7,7 +7,7 @@
 import * as AST from "effect/SchemaAST"
 
 /** What a reader gives for a value that it does not know. */
-export const unknown: unique symbol = Symbol("toolfold/plain/unknown")
+export const unread: unique symbol = Symbol("toolfold/plain/unread")
 
 /** Gives a copy of a value that fits. What a check throws, it throws. */
 export interface Reader {
@@ -34,15 +34,15 @@ const readerOf = (ast: AST.AST, seen: Seen): Reader | undefined => {
 const unchecked = (ast: AST.AST, seen: Seen): Reader | undefined => {
   switch (ast._tag) {
     case "String":
-      return (u) => typeof u === "string" ? u : unknown
+      return (u) => typeof u === "string" ? u : unread
     case "Number":
-      return (u) => typeof u === "number" ? u : unknown
+      return (u) => typeof u === "number" ? u : unread
     case "Boolean":
-      return (u) => typeof u === "boolean" ? u : unknown
+      return (u) => typeof u === "boolean" ? u : unread
     case "Null":
-      return (u) => u === null ? u : unknown
+      return (u) => u === null ? u : unread
     case "Literal":
-      return (u) => u === ast.literal ? u : unknown
+      return (u) => u === ast.literal ? u : unread
     case "Objects":
       return objects(ast, seen)
     case "Arrays":
@@ -61,8 +61,8 @@ interface Holds {
 
 const checked = (read: Reader, checks: ReadonlyArray<Holds>, ast: AST.AST, seen: Seen): Reader => (u) => {
   const value = read(u)
-  if (value === unknown) return unknown
-  for (const holds of checks) if (!holds(seen(u, value), ast)) return unknown
+  if (value === unread) return unread
+  for (const holds of checks) if (!holds(seen(u, value), ast)) return unread
   return value
 }
 
@@ -98,17 +98,17 @@ const objects = ({ indexSignatures, propertySignatures }: AST.Objects, seen: See
   })
   if (indexSignatures.length > 0 || fields.length === 0 || fields.length < propertySignatures.length) return undefined
   return (u) => {
-    if (!isRecord(u)) return unknown
+    if (!isRecord(u)) return unread
     const out: Record<string, unknown> = {}
     for (const { isOptional, name, read } of fields) {
       const given = u[name]
       // Nothing plain is undefined; asked first, since `in` costs several times as much.
       if (given === undefined) {
-        if (!isOptional || name in u) return unknown
+        if (!isOptional || name in u) return unread
         continue
       }
       const value = read(given)
-      if (value === unknown) return unknown
+      if (value === unread) return unread
       out[name] = value
     }
     return out
@@ -123,11 +123,11 @@ const arrays = ({ elements, rest: [item, ...more] }: AST.Arrays, seen: Seen): Re
   const read = item && readerOf(item, seen)
   if (read === undefined || elements.length > 0 || more.length > 0) return undefined
   return (u) => {
-    if (!Array.isArray(u)) return unknown
+    if (!Array.isArray(u)) return unread
     const out: Array<unknown> = []
     for (const member of u) {
       const value = read(member)
-      if (value === unknown) return unknown
+      if (value === unread) return unread
       out.push(value)
     }
     return out
@@ -141,8 +141,8 @@ const union = ({ options, types }: AST.Union, seen: Seen): Reader | undefined =>
   return (u) => {
     for (const read of readers) {
       const value = read(u)
-      if (value !== unknown) return value
+      if (value !== unread) return value
     }
-    return unknown
+    return unread
   }
 }
