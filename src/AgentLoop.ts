@@ -11,6 +11,7 @@ import type * as AiError from "effect/ai/AiError"
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -132,11 +133,15 @@ export const start = <E, R, A, RO = never, EM = never, RM = never>(
   agent: Agent<E, R, A>,
   options: Opening.RunOptions<RO, EM, RM>
 ): Effect.Effect<Handle.Handle<E | EM, A>, E | EM, R | RO | RM | ToolRegistry | Scope.Scope> =>
-  Effect.flatMap(withModel(agent, Opening.prepare(agent, options)), (run) =>
-    Effect.flatMap(Handle.hold, (held) => {
-      const watch = Watch.make(Observers.make(options), held.sink)
-      return Handle.make(run, held, withModel(agent, loop(agent, run, watch, options, cancellable)))
-    }))
+  Effect.flatMap(
+    built(agent),
+    (agent) =>
+      Effect.flatMap(withModel(agent, Opening.prepare(agent, options)), (run) =>
+        Effect.flatMap(Handle.hold, (held) => {
+          const watch = Watch.make(Observers.make(options), held.sink)
+          return Handle.make(run, held, withModel(agent, loop(agent, run, watch, options, cancellable)))
+        }))
+  )
 
 /**
  * Goes on with a paused run, in this process or another, with the same agent and registry. There must be one decision for
@@ -264,6 +269,12 @@ const withModel = <A, EA, E, R, RA>(
     EA | E,
     R | Exclude<RA, LanguageModel.LanguageModel>
   >
+
+/** The agent with its model built, in the scope around. */
+const built = <E, R, A>(agent: Agent<E, R, A>): Effect.Effect<Agent<E, R, A>, E, R | Scope.Scope> =>
+  agent.model === undefined
+    ? Effect.succeed(agent)
+    : Effect.map(Layer.build(agent.model), (services) => ({ ...agent, model: Layer.succeedContext(services) }))
 
 const loop = <A>(
   agent: Agent<unknown, unknown, A>,

@@ -3,7 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import * as AiError from "effect/ai/AiError"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as AgentLoop from "toolfold/AgentLoop"
@@ -48,6 +50,35 @@ const happened = [
 ]
 
 describe("a handle", () => {
+  it.effect("builds the agent's own model once, and releases it with the scope", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const kept = Effect.acquireRelease(
+        Effect.sync(() => log.push("built")),
+        () => Effect.sync(() => log.push("released"))
+      )
+      const model = Layer.unwrap(Effect.as(kept, ScriptedModel.layer([call("look")], "done")))
+      const own = AgentLoop.make("own", { model, instructions: Effect.succeed("Look.") })
+      yield* Effect.scoped(Effect.gen(function*() {
+        const handle = yield* AgentLoop.start(own, { prompt: "go" })
+        log.push((yield* handle.await).text)
+      }))
+      assert.deepStrictEqual(log, ["built", "done", "released"])
+    }).pipe(Effect.provide(ToolRegistry.layer(look))))
+
+  it.effect("can be given up while the agent's own model is built", () =>
+    Effect.gen(function*() {
+      const building = yield* Deferred.make<void>()
+      const model = Layer.unwrap(
+        Effect.andThen(Deferred.succeed(building, undefined), Effect.as(Effect.never, ScriptedModel.layer()))
+      )
+      const own = AgentLoop.make("own", { model })
+      const starting = yield* Effect.forkChild(Effect.scoped(AgentLoop.start(own, { prompt: "go" })))
+      yield* Deferred.await(building)
+      yield* Fiber.interrupt(starting)
+      assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(starting)))
+    }).pipe(Effect.provide(ToolRegistry.layer(look))))
+
   it.effect("shows everything that happened, also to who begins to watch when it is over", () =>
     Effect.gen(function*() {
       const handle = yield* AgentLoop.start(bot, { prompt: "go" })
