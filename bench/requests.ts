@@ -68,7 +68,7 @@ const conversation = (turns: number) => messages(turns).map(normal)
 /** What the last request of such a run has to say. */
 export const messages = (turns: number): ReadonlyArray<Message> => [
   { role: "user", content: Work.question },
-  ...Array.from({ length: turns }, (_, turn) => Work.callsOf(Work.spec({ turns }), turn)).flat().flatMap((id) => [
+  ...Work.script(Work.spec({ turns })).calls.flat().flatMap((id) => [
     {
       role: "assistant",
       content: null,

@@ -97,32 +97,32 @@ export const toolNames = (count: number): ReadonlyArray<string> =>
 export const description = "Current weather for a city"
 
 /** The ids of the calls of a turn, or none when the model answers. */
-export const callsOf = (spec: Spec, turn: number): ReadonlyArray<string> => scriptOf(spec).calls[turn] ?? none
+export const callsOf = (spec: Spec, turn: number): ReadonlyArray<string> => script(spec).calls[turn] ?? none
 
 /** The pieces of text that come with the calls of a turn. */
 export const deltasOf = (spec: Spec, turn: number): ReadonlyArray<string> =>
-  turn < spec.turns ? scriptOf(spec).deltas : none
+  turn < spec.turns ? script(spec).deltas : none
 
-/** What a model says is written before it is said, so that no run pays for it. */
-interface Script {
+/** What a model says; it is written before it is said, so that no run pays for it. */
+export interface Script {
   readonly calls: ReadonlyArray<ReadonlyArray<string>>
   readonly deltas: ReadonlyArray<string>
 }
 
 const scripts = new WeakMap<Spec, Script>()
 
-const scriptOf = (spec: Spec): Script => {
+export const script = (spec: Spec): Script => {
   const known = scripts.get(spec)
   if (known !== undefined) return known
-  const script = {
+  const written = {
     calls: Array.from(
       { length: spec.turns },
       (_, turn) => Array.from({ length: spec.calls }, (_, at) => `call_${turn}_${at}`)
     ),
     deltas: Array.from({ length: spec.deltas }, () => "word ")
   }
-  scripts.set(spec, script)
-  return script
+  scripts.set(spec, written)
+  return written
 }
 
 const none: ReadonlyArray<string> = []

@@ -15,7 +15,7 @@ const answer = (id: string | undefined): string => {
   return JSON.stringify({ ...head, choices: [{ index: 0, message, finish_reason }], usage })
 }
 
-let turns = 0
+let spec = Work.spec({ turns: 0 })
 let turn = 0
 let sizes: Array<number> = []
 let last: ReadonlyArray<Buffer> = []
@@ -31,7 +31,7 @@ const server = createServer(async (request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost")
   response.setHeader("content-type", "application/json")
   if (pathname === "/script") {
-    turns = Number(searchParams.get("turns"))
+    spec = Work.spec({ turns: Number(searchParams.get("turns")) })
     turn = 0
     sizes = []
     response.end("{}")
@@ -40,7 +40,7 @@ const server = createServer(async (request, response) => {
   } else {
     const bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
     // Runs come one after the other, so a request is the turn after the last.
-    const [id] = Work.callsOf(Work.spec({ turns }), turn)
+    const [id] = Work.callsOf(spec, turn)
     if (turn === 0) sizes = []
     sizes.push(bytes)
     last = chunks

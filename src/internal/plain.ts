@@ -4,6 +4,7 @@
  *
  * It knows only what fits. All else is left for Schema, which decides it, and says what is wrong.
  */
+import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 
 /** What a reader gives for a value that it does not know. */
@@ -15,23 +16,35 @@ export interface Reader {
 }
 
 /** The reader for a schema that encodes nothing and asks nobody; none for another. */
-export const reader = (ast: AST.AST): Reader | undefined => readerOf(ast, (_, read) => read)
+export const reader = (ast: AST.AST): Reader | undefined => readerOf(ast, inward)
 
-/** The same for the way back. A check there sees what is written, with all that is in it and not in the schema. */
-export const writer = (ast: AST.AST): Reader | undefined => readerOf(ast, (given) => given)
+/** The same for the way back. */
+export const writer = (ast: AST.AST): Reader | undefined => readerOf(ast, outward)
 
-/** What a check sees, of what was given and what was read of it. */
-interface Seen {
-  (given: unknown, read: unknown): unknown
+/** A way to go: what a check sees of what was given and what was read of it, and the readers that are made. */
+interface Way {
+  readonly seen: (given: unknown, read: unknown) => unknown
+  /** A schema may share its parts, many times over. */
+  readonly readers: WeakMap<AST.AST, { readonly read: Reader | undefined }>
 }
 
-const readerOf = (ast: AST.AST, seen: Seen): Reader | undefined => {
-  if (ast.encoding !== undefined || ("encodingChecks" in ast && ast.encodingChecks !== undefined)) return undefined
-  const read = unchecked(ast, seen)
-  return read === undefined || ast.checks === undefined ? read : checked(read, checksOf(ast.checks), ast, seen)
+const inward: Way = { seen: (_, read) => read, readers: new WeakMap() }
+
+// A check sees what is written with all that is in it and not in the schema.
+const outward: Way = { seen: (given) => given, readers: new WeakMap() }
+
+const readerOf = (ast: AST.AST, way: Way): Reader | undefined => {
+  const known = way.readers.get(ast)
+  if (known !== undefined) return known.read
+  const read = isPlain(ast) ? checked(unchecked(ast, way), ast, way) : undefined
+  way.readers.set(ast, { read })
+  return read
 }
 
-const unchecked = (ast: AST.AST, seen: Seen): Reader | undefined => {
+const isPlain = (ast: AST.AST): boolean =>
+  ast.encoding === undefined && !("encodingChecks" in ast && ast.encodingChecks !== undefined)
+
+const unchecked = (ast: AST.AST, way: Way): Reader | undefined => {
   switch (ast._tag) {
     case "String":
       return (u) => typeof u === "string" ? u : unread
@@ -44,11 +57,11 @@ const unchecked = (ast: AST.AST, seen: Seen): Reader | undefined => {
     case "Literal":
       return (u) => u === ast.literal ? u : unread
     case "Objects":
-      return objects(ast, seen)
+      return objects(ast, way)
     case "Arrays":
-      return arrays(ast, seen)
+      return arrays(ast, way)
     case "Union":
-      return union(ast, seen)
+      return union(ast, way)
     default:
       return undefined
   }
@@ -59,11 +72,15 @@ interface Holds {
   (u: unknown, ast: AST.AST): boolean
 }
 
-const checked = (read: Reader, checks: ReadonlyArray<Holds>, ast: AST.AST, seen: Seen): Reader => (u) => {
-  const value = read(u)
-  if (value === unread) return unread
-  for (const holds of checks) if (!holds(seen(u, value), ast)) return unread
-  return value
+const checked = (read: Reader | undefined, ast: AST.AST, { seen }: Way): Reader | undefined => {
+  if (read === undefined || ast.checks === undefined) return read
+  const checks = checksOf(ast.checks)
+  return (u) => {
+    const value = read(u)
+    if (value === unread) return unread
+    for (const holds of checks) if (!holds(seen(u, value), ast)) return unread
+    return value
+  }
 }
 
 const checksOf = (checks: ReadonlyArray<AST.Check<unknown>>): ReadonlyArray<Holds> =>
@@ -71,16 +88,18 @@ const checksOf = (checks: ReadonlyArray<AST.Check<unknown>>): ReadonlyArray<Hold
 
 const options: AST.ParseOptions = {}
 
-// Nearly every number has one of the first two, which Schema's way round its issues would make the dearest part of it.
-const holdsOf = (filter: AST.Filter<unknown>): Holds => {
-  switch (filter.annotations?.representation?.id) {
-    case "effect/schema/isFinite":
-      return Number.isFinite
-    case "effect/schema/isInt":
-      return Number.isSafeInteger
-    default:
-      return (u, ast) => filter.run(u, ast, options) === undefined
-  }
+// Schema's own way round an issue would be the dearest part of a number, and nearly every number has one of two checks.
+const holdsOf = ({ run }: AST.Filter<unknown>): Holds =>
+  run === runOf(Schema.Finite)
+    ? Number.isFinite
+    : run === runOf(Schema.Int)
+    ? Number.isSafeInteger
+    : (u, ast) => run(u, ast, options) === undefined
+
+/** What the check of a schema does, which an annotated one does too, and nobody else's that only says the same. */
+const runOf = ({ ast: { checks } }: Schema.Constraint): AST.Filter<unknown>["run"] | undefined => {
+  const check = checks?.[0]
+  return check?._tag === "Filter" ? check.run : undefined
 }
 
 interface Field {
@@ -89,9 +108,9 @@ interface Field {
   readonly isOptional: boolean
 }
 
-const objects = ({ indexSignatures, propertySignatures }: AST.Objects, seen: Seen): Reader | undefined => {
+const objects = ({ indexSignatures, propertySignatures }: AST.Objects, way: Way): Reader | undefined => {
   const fields = propertySignatures.flatMap(({ name, type }): ReadonlyArray<Field> => {
-    const read = readerOf(type, seen)
+    const read = readerOf(type, way)
     return typeof name !== "string" || name === "__proto__" || read === undefined
       ? []
       : [{ name, read, isOptional: AST.isOptional(type) }]
@@ -101,12 +120,10 @@ const objects = ({ indexSignatures, propertySignatures }: AST.Objects, seen: See
     if (!isRecord(u)) return unread
     const out: Record<string, unknown> = {}
     for (const { isOptional, name, read } of fields) {
+      // One that must be there is there if it has a value; whether it is costs several times as much to ask.
+      const isThere = !isOptional || name in u
+      if (!isThere) continue
       const given = u[name]
-      // Nothing plain is undefined; asked first, since `in` costs several times as much.
-      if (given === undefined) {
-        if (!isOptional || name in u) return unread
-        continue
-      }
       const value = read(given)
       if (value === unread) return unread
       out[name] = value
@@ -119,14 +136,15 @@ const isRecord = (u: unknown): u is { readonly [key: string]: unknown } =>
   typeof u === "object" && u !== null && !Array.isArray(u)
 
 /** Lists, not tuples. */
-const arrays = ({ elements, rest: [item, ...more] }: AST.Arrays, seen: Seen): Reader | undefined => {
-  const read = item && readerOf(item, seen)
+const arrays = ({ elements, rest: [item, ...more] }: AST.Arrays, way: Way): Reader | undefined => {
+  const read = item && readerOf(item, way)
   if (read === undefined || elements.length > 0 || more.length > 0) return undefined
   return (u) => {
     if (!Array.isArray(u)) return unread
+    const { length } = u
     const out: Array<unknown> = []
-    for (const member of u) {
-      const value = read(member)
+    for (let at = 0; at < length; at++) {
+      const value = read(u[at])
       if (value === unread) return unread
       out.push(value)
     }
@@ -134,10 +152,12 @@ const arrays = ({ elements, rest: [item, ...more] }: AST.Arrays, seen: Seen): Re
   }
 }
 
-/** The first that fits. */
-const union = ({ options, types }: AST.Union, seen: Seen): Reader | undefined => {
-  const readers = types.map((type) => readerOf(type, seen)).filter((read) => read !== undefined)
-  if (options?.mode === "oneOf" || readers.length < types.length) return undefined
+/** Literals, or members of which no two are of one type: Schema would look at no other of them first. */
+const union = ({ options, types }: AST.Union, way: Way): Reader | undefined => {
+  const kinds = new Set(types.map(kindOf))
+  const isClear = types.every(isLiteral) || (kinds.size === types.length && !kinds.has("Union"))
+  const readers = types.map((type) => readerOf(type, way)).filter((read) => read !== undefined)
+  if (options?.mode === "oneOf" || !isClear || readers.length < types.length) return undefined
   return (u) => {
     for (const read of readers) {
       const value = read(u)
@@ -146,3 +166,9 @@ const union = ({ options, types }: AST.Union, seen: Seen): Reader | undefined =>
     return unread
   }
 }
+
+const isLiteral = (ast: AST.AST): boolean => ast._tag === "Literal" && ast.checks === undefined
+
+const kindOf = (ast: AST.AST): string => ast._tag === "Literal" ? tags[typeof ast.literal] ?? ast._tag : ast._tag
+
+const tags: { readonly [type: string]: AST.AST["_tag"] } = { string: "String", number: "Number", boolean: "Boolean" }
