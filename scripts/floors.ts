@@ -80,6 +80,8 @@ const floors: { readonly [file: string]: number } = {
   "internal/reopening.ts": 3.82,
   "internal/nested.ts": 3.85,
   "internal/answering.ts": 3.9,
+  "internal/ownModel.ts": 3.6,
+  "internal/edges.ts": 3.95,
   "internal/handle.ts": 3.8,
 
   "AgentLoop.ts": 4,

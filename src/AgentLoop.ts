@@ -7,11 +7,8 @@
  *
  * @since 0.1.0
  */
-import type * as AiError from "effect/ai/AiError"
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -20,18 +17,19 @@ import type { Agent } from "./Agent.ts"
 import * as Budget from "./Budget.ts"
 import * as Answering from "./internal/answering.ts"
 import * as Desk from "./internal/desk.ts"
+import * as Edges from "./internal/edges.ts"
 import * as FinalAnswer from "./internal/finalAnswer.ts"
 import * as Handle from "./internal/handle.ts"
 import * as Nested from "./internal/nested.ts"
 import * as Observe from "./internal/observe.ts"
 import * as Observers from "./internal/observers.ts"
 import * as Opening from "./internal/opening.ts"
+import * as OwnModel from "./internal/ownModel.ts"
 import * as Reopening from "./internal/reopening.ts"
 import * as Repeats from "./internal/repeats.ts"
 import * as Run from "./internal/run.ts"
 import * as Spending from "./internal/spending.ts"
 import * as Streaming from "./internal/streaming.ts"
-import * as Threading from "./internal/threading.ts"
 import * as Watch from "./internal/watch.ts"
 import type * as Pause from "./Pause.ts"
 import * as Ending from "./Result.ts"
@@ -96,7 +94,7 @@ export const run = <E, R, A, RO = never, EM = never, RM = never>(
   agent: Agent<E, R, A>,
   options: Opening.RunOptions<RO, EM, RM>
 ): Effect.Effect<Ending.Result<A>, Ending.ModelFailed | E | EM, R | RO | RM | ToolRegistry> =>
-  withModel(
+  OwnModel.provide(
     agent,
     Effect.flatMap(Opening.prepare(agent, options), (run) =>
       loop(agent, run, Watch.make(Observers.make(options)), options))
@@ -114,7 +112,7 @@ export const stream = <E, R, A, RO = never, EM = never, RM = never>(
   options: Opening.RunOptions<RO, EM, RM>
 ): Stream.Stream<Event<A>, Ending.ModelFailed | E | EM, R | RO | RM | ToolRegistry> =>
   Streaming.of((sink) =>
-    withModel(
+    OwnModel.provide(
       agent,
       Effect.flatMap(
         Opening.prepare(agent, options),
@@ -134,12 +132,12 @@ export const start = <E, R, A, RO = never, EM = never, RM = never>(
   options: Opening.RunOptions<RO, EM, RM>
 ): Effect.Effect<Handle.Handle<E | EM, A>, E | EM, R | RO | RM | ToolRegistry | Scope.Scope> =>
   Effect.flatMap(
-    built(agent),
+    OwnModel.built(agent),
     (agent) =>
-      Effect.flatMap(withModel(agent, Opening.prepare(agent, options)), (run) =>
+      Effect.flatMap(OwnModel.provide(agent, Opening.prepare(agent, options)), (run) =>
         Effect.flatMap(Handle.hold, (held) => {
           const watch = Watch.make(Observers.make(options), held.sink)
-          return Handle.make(run, held, withModel(agent, loop(agent, run, watch, options, cancellable)))
+          return Handle.make(run, held, OwnModel.provide(agent, loop(agent, run, watch, options, Edges.cancellable)))
         }))
   )
 
@@ -188,7 +186,7 @@ export const resume = <E, R, A, RO = never, EM = never, RM = never>(
   decisions: Pause.Decisions,
   options: Opening.ResumeOptions<RO, EM, RM> = {}
 ): Effect.Effect<Ending.Result<A>, Ending.ModelFailed | Pause.ResumeRefused | E | EM, R | RO | RM | ToolRegistry> =>
-  withModel(
+  OwnModel.provide(
     agent,
     Reopening.goOn(
       agent,
@@ -210,8 +208,7 @@ export const resume = <E, R, A, RO = never, EM = never, RM = never>(
  *
  * ```ts run
  * import * as Effect from "effect/Effect"
- * import * as Layer from "effect/Layer"
- * import * as AgentLoop from "toolfold/AgentLoop"
+ *  * import * as AgentLoop from "toolfold/AgentLoop"
  * import * as ScriptedModel from "toolfold/testing/ScriptedModel"
  * import * as ToolRegistry from "toolfold/ToolRegistry"
  *
@@ -253,99 +250,21 @@ export const asTool = <E, R, A, const Name extends string = string, I extends Sc
         resumed.decisions,
         (run, how) => Effect.andThen(Spending.forget(run), begin(run, how))
       )
-    return withModel(agent, ran)
+    return OwnModel.provide(agent, ran)
   })
 
 const isPaused = (paused: Ending.Paused | Pause.Encoded): paused is Ending.Paused =>
   typeof paused === "object" && paused !== null && "_tag" in paused && paused["_tag"] === "Paused"
 
-const withModel = <A, EA, E, R, RA>(
-  agent: Agent<E, R>,
-  effect: Effect.Effect<A, EA, RA>
-): Effect.Effect<A, EA | E, R | Exclude<RA, LanguageModel.LanguageModel>> =>
-  // Without a model of its own an agent's `R` says that it needs one.
-  (agent.model === undefined ? effect : Effect.provide(effect, agent.model)) as Effect.Effect<
-    A,
-    EA | E,
-    R | Exclude<RA, LanguageModel.LanguageModel>
-  >
-
-/** The agent with its model built, in the scope around. */
-const built = <E, R, A>(agent: Agent<E, R, A>): Effect.Effect<Agent<E, R, A>, E, R | Scope.Scope> =>
-  agent.model === undefined
-    ? Effect.succeed(agent)
-    : Effect.map(Layer.build(agent.model), (services) => ({ ...agent, model: Layer.succeedContext(services) }))
-
 const loop = <A>(
   agent: Agent<unknown, unknown, A>,
   run: Run.Run,
   watch: Watch.Watch | undefined,
-  options: Pick<Opening.RunOptions<unknown>, "budget" | "onPartial"> = {},
-  { before, restore }: Reopening.Protected = unprotected
-): Effect.Effect<Ending.Result<A>, Ending.ModelFailed, LanguageModel.LanguageModel | ToolRegistry> => {
+  options?: Edges.Options,
+  how?: Reopening.Protected
+): Effect.Effect<Ending.Result<A>, Ending.ModelFailed, LanguageModel.LanguageModel | ToolRegistry> =>
   // A value was decoded by the schema of the answer.
-  const asking = before === undefined ? turns(agent, run) : Effect.andThen(before, turns(agent, run))
-  const running = (watch === undefined ? asking : Effect.andThen(Effect.suspend(watch.told), asking)) as Turns<
-    Ending.Result<A>
-  >
-  const asked = run.thread === undefined ? running : Effect.tap(running, () => Desk.rest(run))
-  const whole = Effect.catch(
-    Desk.within(options.budget ?? agent.budget, run, Desk.scoped(agent, asked)),
-    (error) => Effect.flatMap(Run.ended(run), (partial) => Effect.fail(failure(error, partial)))
-  )
-  const timed: typeof whole = agent.runTimeout === undefined ? whole : Effect.timeoutOrElse(whole, {
-    duration: agent.runTimeout,
-    orElse: () => Effect.andThen(close(run), Effect.map(Run.ended(run), (end) => ({ ...limited("time"), ...end })))
-  })
-  return Effect.onExit(restore(Nested.probed(run, watched(run, watch, timed))), (exit) => {
-    if (Exit.isSuccess(exit) || run.shown !== undefined) return Effect.void
-    const closed = options.onPartial === undefined ? close(run) : Effect.andThen(
-      close(run),
-      Effect.flatMap(Run.ended(run), (partial) => Observers.partial(options, partial))
-    )
-    return watch === undefined ? closed : Effect.andThen(closed, Observe.over(run, watch, exit))
-  })
-}
-
-const watched = <A, E, R>(
-  run: Run.Run,
-  watch: Watch.Watch | undefined,
-  running: Effect.Effect<Ending.Result<A>, E, R>
-): Effect.Effect<Ending.Result<A>, E, R> => {
-  if (watch === undefined) return running
-  run.watch = watch
-  return Effect.withFiber(({ context }) => {
-    Observe.begin(run, watch, context)
-    return Effect.tap(running, (result) => Observe.over(run, watch, Exit.succeed(result)))
-  })
-}
-
-/** Closes a turn that was cut off, and keeps what there is. */
-const close = (run: Run.Run): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    const settled = run.batch && Run.settle(run, run.batch, "the run ended before it was run")
-    const rested = run.thread === undefined ? Effect.void : Threading.appendLast(run, run.thread)
-    return settled === undefined || (run.watch === undefined && settled.dropped.length === 0)
-      ? rested
-      : Effect.andThen(Observe.folded(run, settled), rested)
-  })
-
-/** For a run whose fiber is not interruptible outside of it. */
-const cancellable: Reopening.Protected = { before: undefined, restore: Effect.interruptible }
-
-const unprotected: Reopening.Protected = { before: undefined, restore: (effect) => effect }
-
-type Turns<Result> = Effect.Effect<
-  Result,
-  AiError.AiError | Desk.Unprepared,
-  LanguageModel.LanguageModel | ToolRegistry
->
-
-// An error of the agent's own code is one that its type says.
-const failure = (error: AiError.AiError | Desk.Unprepared, partial: Ending.Ended): Ending.ModelFailed =>
-  error instanceof Desk.Unprepared
-    ? error.error as Ending.ModelFailed
-    : new Ending.ModelFailed({ reason: error, partial })
+  Edges.around(agent, run, watch, turns(agent, run) as Edges.Turns<Ending.Result<A>>, options, how)
 
 const turns = Effect.fnUntraced(
   function*(agent: Agent<unknown, unknown>, run: Run.Run) {
@@ -375,7 +294,7 @@ const turns = Effect.fnUntraced(
       const last = end && (yield* concluded(agent, run, end, halt === undefined && batch.places.length === 0))
       if (last !== undefined) return { ...last, ...Run.end(run, desk.pricing) }
     }
-    return { ...limited(run.turns.length < agent.maxTurns ? "budget" : "turns"), ...Run.end(run, desk.pricing) }
+    return { ...Ending.limited(run.turns.length < agent.maxTurns ? "budget" : "turns"), ...Run.end(run, desk.pricing) }
   }
 )
 
@@ -416,9 +335,11 @@ const decide = (
     if (outcome?._tag === "Success") run.errorsInARow = 0
     else if (outcome?._tag === "Failure" || outcome?._tag === "Interrupted") run.errorsInARow++
   }
-  if (run.isOut !== undefined) return limited(run.isOut)
-  if (run.errorsInARow >= agent.maxConsecutiveToolErrors) return limited("tool-errors")
-  if (run.turns.length < agent.maxTurns && Repeats.isCircling(run.turns, agent.maxRepeats)) return limited("repeats")
+  if (run.isOut !== undefined) return Ending.limited(run.isOut)
+  if (run.errorsInARow >= agent.maxConsecutiveToolErrors) return Ending.limited("tool-errors")
+  if (run.turns.length < agent.maxTurns && Repeats.isCircling(run.turns, agent.maxRepeats)) {
+    return Ending.limited("repeats")
+  }
   const { stop } = agent
   return stop?.(run.turns, { context: Ref.getUnsafe(run.context), text: batch.text, asked: [] })
     ? completed
@@ -439,11 +360,9 @@ const concluded = (
       // Whoever stopped a run before its last word is given what there is.
       if (!isFinal) return end
       if (run.misfits++ >= outputRetries) return { _tag: "Refused", reason: "invalid-output" }
-      if (run.turns.length >= maxTurns) return limited("turns")
+      if (run.turns.length >= maxTurns) return Ending.limited("turns")
       run.messages.push(FinalAnswer.correction(read.problems))
       return undefined
     })
 
 const completed = { _tag: "Completed" } as const
-
-const limited = (limit: Ending.LimitReached["limit"]) => ({ _tag: "LimitReached", limit }) as const

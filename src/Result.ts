@@ -112,3 +112,6 @@ export class ModelFailed extends Data.TaggedError("ModelFailed")<{
     return this.reason.reason.message
   }
 }
+
+/** The end of a run that reached a limit, without what every end carries. */
+export const limited = (limit: LimitReached["limit"]) => ({ _tag: "LimitReached", limit }) as const
