@@ -208,7 +208,8 @@ export const resume = <E, R, A, RO = never, EM = never, RM = never>(
  *
  * ```ts run
  * import * as Effect from "effect/Effect"
- *  * import * as AgentLoop from "toolfold/AgentLoop"
+ * import * as Layer from "effect/Layer"
+ * import * as AgentLoop from "toolfold/AgentLoop"
  * import * as ScriptedModel from "toolfold/testing/ScriptedModel"
  * import * as ToolRegistry from "toolfold/ToolRegistry"
  *
