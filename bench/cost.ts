@@ -47,19 +47,36 @@ export interface Limits {
 
 const slice = 50_000
 
-/** What a run costs; `first` is what it cost when it was cold. */
-export const cost = async (run: () => Promise<unknown>, first: Spent, limits: Limits): Promise<Cost> => {
+/** A run whose engine has settled, and about what it costs. */
+export interface Warm {
+  readonly run: () => Promise<unknown>
+  readonly known: number
+}
+
+/** Gets a run warm; `first` is what it cost when it was cold. */
+export const warm = async (run: () => Promise<unknown>, first: Spent, limits: Limits): Promise<Warm> => ({
+  run,
   // Who is that slow is warm after one.
-  const known = first.cpu > 1_500_000 ? first.cpu : await settle(run, limits.warmUp)
+  known: first.cpu > 1_500_000 ? first.cpu : await settle(run, limits.warmUp)
+})
+
+/** What each run costs, a slice of each in turn: a machine that others slow down for a while slows down all of them. */
+export const costs = async (runs: ReadonlyArray<Warm>, limits: Limits): Promise<ReadonlyArray<Cost>> => {
   globalThis.gc?.()
-  const times = Math.max(1, Math.round(slice / known))
   const spent = clock()
-  const found: Array<Spent> = []
-  while (found.length < limits.slices) {
-    if (found.length >= limits.least && spent().cpu > 1_200_000) break
-    found.push(await spend(run, times))
+  const found = runs.map(({ known, run }) => ({
+    run,
+    times: Math.max(1, Math.round(slice / known)),
+    slices: new Array<Spent>()
+  }))
+  for (let at = 0; at < limits.slices; at++) {
+    if (at >= limits.least && spent().cpu > 1_200_000 * runs.length) break
+    for (const { run, slices, times } of found) slices.push(await spend(run, times))
   }
-  return { cpu: quartiles(found.map(({ cpu }) => cpu)), wall: quartiles(found.map(({ wall }) => wall)) }
+  return found.map(({ slices }) => ({
+    cpu: quartiles(slices.map(({ cpu }) => cpu)),
+    wall: quartiles(slices.map(({ wall }) => wall))
+  }))
 }
 
 const spend = async (run: () => Promise<unknown>, times: number): Promise<Spent> => {

@@ -29,12 +29,20 @@ const checked = async (options: Partial<Work.Spec>) => {
 
 let isFirst = true
 
-/** The cost of a run; the first gets the process warm. */
-const costOf = (run: Work.Run, first: Cost.Spent): Promise<Cost.Cost> => {
-  const warmUp = (isFirst ? 3_000_000 : 400_000) * (isLook && !isBest ? 0.67 : 1) * (isSlow ? 0.33 : 1)
+const limits = (warmUp: number): Cost.Limits => ({
+  warmUp: warmUp * (isLook && !isBest ? 0.67 : 1) * (isSlow ? 0.33 : 1),
+  slices: isSlow || isLook ? 5 : 11,
+  least: isSlow ? 1 : 3
+})
+
+/** Gets a run warm; the first gets the process warm. */
+const warm = (run: Work.Run, first: Cost.Spent): Promise<Cost.Warm> => {
+  const warmUp = isFirst ? 3_000_000 : 400_000
   isFirst = false
-  return Cost.cost(run, first, { warmUp, slices: isSlow || isLook ? 5 : 11, least: isSlow ? 1 : 3 })
+  return Cost.warm(run, first, limits(warmUp))
 }
+
+const costsOf = (runs: ReadonlyArray<Cost.Warm>): Promise<ReadonlyArray<Cost.Cost>> => Cost.costs(runs, limits(0))
 
 const figures = (key: string, { high, low, middle }: Cost.Quartiles, units: number): Figures => ({
   [key]: middle / units,
@@ -49,7 +57,8 @@ const both = (key: string, { cpu, wall }: Cost.Cost, units: number): Figures => 
 
 const perUnit = async (options: Partial<Work.Spec>, units: number, key: string): Promise<Figures> => {
   const { first, run } = await checked(options)
-  return both(key, await costOf(run, first), units)
+  const [cost] = await costsOf([await warm(run, first)])
+  return cost === undefined ? {} : both(key, cost, units)
 }
 
 interface Sized {
@@ -63,19 +72,25 @@ interface Sized {
 const growing = async (
   sizes: ReadonlyArray<number>,
   work: (size: number) => Promise<Sized>,
-  patience = isLook ? 1.5 : isSlow ? 4 : 6
+  { isTogether = true, patience = isLook ? 1.5 : isSlow ? 4 : 6 } = {}
 ): Promise<Figures> => {
-  const found: Figures = {}
-  let last = { size: Infinity, wall: 0 }
+  const found: Array<Sized & { readonly size: number; readonly warm: Cost.Warm }> = []
+  const costs: Array<Cost.Cost> = []
   for (const size of sizes) {
-    const promised = last.wall * Math.max(1, size / last.size) ** 2
-    if (promised > patience * 1_000_000) break
-    const { figures, first, run, units } = await work(size)
-    const spent = await costOf(run, first)
-    Object.assign(found, both(String(size), spent, units), figures)
-    last = { size, wall: spent.wall.middle }
+    const last = found.at(-1)
+    if (last !== undefined && last.warm.known * (size / last.size) ** 2 > patience * 1_000_000) break
+    const sized = await work(size)
+    found.push({ ...sized, size, warm: await warm(sized.run, sized.first) })
+    if (!isTogether) costs.push(...await costsOf(found.slice(-1).map(({ warm }) => warm)))
   }
-  return found
+  if (isTogether) costs.push(...await costsOf(found.map(({ warm }) => warm)))
+  return Object.assign(
+    {},
+    ...found.map(({ figures, size, units }, at) => {
+      const cost = costs[at]
+      return { ...cost === undefined ? {} : both(String(size), cost, units), ...figures }
+    })
+  )
 }
 
 const grown =
@@ -100,12 +115,13 @@ const manyTools = async (): Promise<Figures> => {
     fresh.push({ define, first: asking().cpu })
   }
   const [later, one] = [await checked(many), await checked({ turns: 10 })]
+  const [spent, alone] = await costsOf([await warm(later.run, later.first), await warm(one.run, one.first)])
   return {
     ...schemas.size > 0 ? { "schemas made": schemas.size } : {},
     ...figures("define", Cost.quartiles(fresh.map(({ define }) => define)), 1),
     ...figures("first", Cost.quartiles(fresh.map(({ first }) => first)), 1),
-    ...figures("later", (await costOf(later.run, later.first)).cpu, 11),
-    ...figures("later, 1 tool", (await costOf(one.run, one.first)).cpu, 11)
+    ...spent === undefined ? {} : figures("later", spent.cpu, 11),
+    ...alone === undefined ? {} : figures("later, 1 tool", alone.cpu, 11)
   }
 }
 
@@ -197,7 +213,11 @@ const deadlines = async (): Promise<Figures> => {
 const requests = async (): Promise<Figures> => {
   const Requests = await import("./requests.ts")
   const server = await Requests.start()
-  return growing([10, 100, 1_000], (turns) => Requests.checked(name, server, turns), 20)
+  return growing([10, 100, 1_000], (turns) => Requests.checked(name, server, turns), {
+    // The server plays one script at a time.
+    isTogether: false,
+    patience: 20
+  })
 }
 
 const workloads: Record<string, () => Promise<Figures>> = {
