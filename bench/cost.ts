@@ -1,5 +1,6 @@
 // What does one run cost when it is warm? Runs until the engine has settled, then the median of slices with its quartiles:
 // what a slice meets of garbage collection and of the compiler's second thoughts is part of what the work costs.
+import * as Baton from "./baton.ts"
 
 export interface Spent {
   readonly cpu: number
@@ -71,6 +72,7 @@ export const costs = async (runs: ReadonlyArray<Warm>, limits: Limits): Promise<
   }))
   for (let at = 0; at < limits.slices; at++) {
     if (at >= limits.least && spent().cpu > 1_200_000 * runs.length) break
+    await Baton.turn()
     for (const { run, slices, times } of found) slices.push(await spend(run, times))
   }
   return found.map(({ slices }) => ({

@@ -1,6 +1,7 @@
 // What does one workload cost on one contender? Prints the figures as JSON; times are microseconds, sizes bytes.
 //
 //   node --expose-gc bench/measure.ts CONTENDER WORKLOAD [look]
+import * as Baton from "./baton.ts"
 import * as Cost from "./cost.ts"
 import * as Work from "./work.ts"
 import { slow } from "./workloads.ts"
@@ -238,6 +239,7 @@ const workloads: Record<string, () => Promise<Figures>> = {
 
 const measure = workloads[workload]
 if (measure === undefined) throw new Error(`there is no workload ${workload}`)
+await Baton.turn()
 // On a line of its own, behind whatever a contender logged.
 process.stdout.write(`\n${JSON.stringify(await measure())}`)
 process.exit(0)

@@ -7,6 +7,7 @@ import { writeFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { parseArgs, promisify } from "node:util"
+import * as Baton from "./baton.ts"
 import type { Figures } from "./measure.ts"
 import * as Report from "./report.ts"
 import * as Start from "./start.ts"
@@ -45,22 +46,16 @@ const environment = {
 const patience = 90_000
 const given: Array<string> = []
 const start = promisify(execFile)
+const file = join(import.meta.dirname, "measure.ts")
+const execArgv = ["--expose-gc", "--conditions=@toolfold/source"]
 
 const measure = async ({ contender, id }: Job): Promise<Figures> => {
   try {
-    if (id === "W8") return Start.measure(contender)
+    if (id === "W8") return Start.measure([contender])[0] ?? {}
     if (id === "W11") return Types.measure(contender)
-    const file = join(import.meta.dirname, "measure.ts")
     const { stdout } = await start(
       process.execPath,
-      [
-        "--expose-gc",
-        "--conditions=@toolfold/source",
-        file,
-        contender,
-        id,
-        ...isLook ? ["look"] : []
-      ],
+      [...execArgv, file, contender, id, ...isLook ? ["look"] : []],
       // A contender that blocks its event loop cannot give up by itself.
       {
         encoding: "utf8",
@@ -68,15 +63,44 @@ const measure = async ({ contender, id }: Job): Promise<Figures> => {
         timeout: isLook ? Math.ceil(1_000 * Math.max(1, rest())) : id === "W9" ? 20_000 : patience
       }
     )
-    return JSON.parse(stdout.slice(stdout.lastIndexOf("\n")))
+    return figuresOf(stdout)
   } catch (error) {
     const { killed, stderr } = error as { readonly killed?: boolean; readonly stderr?: string }
-    const why = killed === true
-      ? "did not end in time"
-      : String(stderr ?? error).split("\n").find((line) => line.includes("Error")) ?? "it failed"
-    given.push(`${contender}, ${id}: ${why}`)
-    return {}
+    return givenUp({ contender, id }, killed === true, String(stderr ?? error))
   }
+}
+
+/** Measures what is compared with each other a slice each in turn. */
+const together = async (id: string, jobs: ReadonlyArray<Job>): Promise<ReadonlyArray<Figures>> => {
+  if (id === "W8") return starts(jobs)
+  const ran = await Baton.inTurns(jobs.map(({ contender, id }) => [contender, id]), {
+    file,
+    execArgv,
+    env: environment,
+    patience
+  })
+  return jobs.map((job, at) => {
+    const { isKilled = false, stderr = "", stdout = "" } = ran[at] ?? {}
+    return isKilled || !stdout.trimEnd().endsWith("}") ? givenUp(job, isKilled, stderr) : figuresOf(stdout)
+  })
+}
+
+const starts = (jobs: ReadonlyArray<Job>): ReadonlyArray<Figures> => {
+  try {
+    return Start.measure(jobs.map(({ contender }) => contender))
+  } catch (error) {
+    return jobs.map((job) => givenUp(job, false, String(error)))
+  }
+}
+
+const figuresOf = (stdout: string): Figures => JSON.parse(stdout.slice(stdout.lastIndexOf("\n")))
+
+const givenUp = ({ contender, id }: Job, isKilled: boolean, said: string): Figures => {
+  const why = isKilled
+    ? "did not end in time"
+    : said.split("\n").find((line) => line.includes("Error")) ?? "it failed"
+  given.push(`${contender}, ${id}: ${why}`)
+  return {}
 }
 
 const turned = <A>(list: ReadonlyArray<A>, by: number): ReadonlyArray<A> => {
@@ -115,7 +139,16 @@ const results: Record<string, Array<Record<string, Figures>>> = Object.fromEntri
 const took = new Map<string, number>()
 for (const [round, jobs] of plan.entries()) {
   const figures: Record<string, Record<string, Figures>> = {}
-  const waiting = [...jobs]
+  // A look has no time for it, and two lanes.
+  const compared = (job: Job): boolean => !isLook && workloads[job.id]?.isSliced === true
+  for (const id of isLook ? [] : chosen) {
+    const those = jobs.filter((job) => job.id === id && compared(job))
+    if (those.length === 0) continue
+    if (process.stderr.isTTY) process.stderr.write(`round ${round + 1}: ${id}\u001B[K\r`)
+    const found = await together(id, those)
+    figures[id] = Object.fromEntries(those.map(({ contender }, at) => [contender, found[at] ?? {}]))
+  }
+  const waiting = jobs.filter((job) => !compared(job))
   const lane = async () => {
     for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
       const { contender, id } = job

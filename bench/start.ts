@@ -45,22 +45,25 @@ export const prepare = async (names: ReadonlyArray<string>): Promise<void> => {
   ))
 }
 
-/** The least of five starts. */
-const cpuOf = (file: string): number => Math.min(...Array.from({ length: 5 }, () => startOf(file)))
-
 const startOf = (file: string): number => {
   const output = execFileSync(process.execPath, ["--import", watch, file], { encoding: "utf8" })
   if (!output.startsWith("done")) throw new Error(`${file} said ${output}`)
   return Number(/cpu=(\d+)/.exec(output)?.[1])
 }
 
-export const measure = (name: string): Figures => {
-  const bundle = readFileSync(bundleOf(name))
-  const nothing = cpuOf(idle)
-  return {
-    "import and run": cpuOf(moduleOf(name)) - nothing,
-    "bundle starts": cpuOf(bundleOf(name)) - nothing,
-    "bundle bytes": bundle.length,
-    "bundle bytes gz": gzipSync(bundle, { level: 9 }).length
-  }
+/** The least of five starts of each, one of each in turn. */
+export const measure = (names: ReadonlyArray<string>): ReadonlyArray<Figures> => {
+  const files = [idle, ...names.flatMap((name) => [moduleOf(name), bundleOf(name)])]
+  const least = new Map(files.map((file) => [file, Infinity]))
+  const of = (file: string): number => least.get(file) ?? Infinity
+  for (let at = 0; at < 5; at++) for (const file of files) least.set(file, Math.min(of(file), startOf(file)))
+  return names.map((name) => {
+    const bundle = readFileSync(bundleOf(name))
+    return {
+      "import and run": of(moduleOf(name)) - of(idle),
+      "bundle starts": of(bundleOf(name)) - of(idle),
+      "bundle bytes": bundle.length,
+      "bundle bytes gz": gzipSync(bundle, { level: 9 }).length
+    }
+  })
 }

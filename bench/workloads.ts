@@ -22,21 +22,24 @@ export interface Workload {
   readonly what: string
   /** The most rounds of it, where it takes long or does not scatter. */
   readonly rounds?: number
+  /** Contenders measure a slice each in turn. */
+  readonly isSliced?: boolean
   readonly contenders: ReadonlyArray<string>
 }
 
 export const workloads: Readonly<Record<string, Workload>> = {
-  W1: { what: "one turn without a call; a run", rounds: 2, contenders: [...all, "ours-plain"] },
+  W1: { what: "one turn without a call; a run", rounds: 2, isSliced: true, contenders: [...all, "ours-plain"] },
   W2: {
     what: "10 turns with one call each, and a closing one; a turn",
+    isSliced: true,
     contenders: [...all, "effect-ai-deferred", "ours-plain"]
   },
-  W3: { what: "5 turns with so many calls each; a call", contenders: all },
-  W4: { what: "200 tools; a definition, a turn", rounds: 2, contenders: all },
+  W3: { what: "5 turns with so many calls each; a call", isSliced: true, contenders: all },
+  W4: { what: "200 tools; a definition, a turn", rounds: 2, isSliced: true, contenders: all },
   W5: { what: "10,000 runs at once with a tool of 50 ms; a run", rounds: 2, contenders: all },
-  W6: { what: "so many turns with one call each; a turn", rounds: 2, contenders: all },
-  W7: { what: "2,000 text deltas and a call; a run", rounds: 2, contenders: [...all, "ours-onText"] },
-  W8: { what: "start of a minimal agent, over that of node", rounds: 2, contenders: all },
+  W6: { what: "so many turns with one call each; a turn", rounds: 2, isSliced: true, contenders: all },
+  W7: { what: "2,000 text deltas and a call; a run", rounds: 2, isSliced: true, contenders: [...all, "ours-onText"] },
+  W8: { what: "start of a minimal agent, over that of node", rounds: 2, isSliced: true, contenders: all },
   W9: {
     what: "1,000 calls that never end, 10 ms each",
     rounds: 1,

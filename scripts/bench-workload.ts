@@ -6,7 +6,7 @@ const [contender = "", id = ""] = process.argv.slice(2)
 if (id === "W8") {
   const Start = await import("../bench/start.ts")
   await Start.prepare([contender])
-  process.stdout.write(`\n${JSON.stringify(Start.measure(contender))}`)
+  process.stdout.write(`\n${JSON.stringify(Start.measure([contender])[0])}`)
 } else if (id === "W11") {
   const Types = await import("../bench/types.ts")
   Types.prepare()
