@@ -35,7 +35,8 @@ than the ten before and hardly scatter, for three seconds at most (one for ${
     slow.join(", ")
   }); then it measures up to eleven
 slices of 50 ms, of which the median counts: garbage collection and the compiler's second thoughts are part of what a thing
-costs. W5: the median of up to three crowds; W8: the least of five starts; W9: one batch; W11: the median of three checks. A
+costs. In W1 to W4, W6 and W7 contenders, and the sizes of one, measure a slice each in turn, so that a machine that is slow for a
+while is slow for all. W5: the median of up to three crowds; W8: the least of five starts, one of each in turn; W9: one batch; W11: the median of three checks. A
 cell has the median of the rounds, in brackets the lowest and the highest quartile of the slices of any round, and (×) the
 median of the ratios to ours within a round. A dash: not measured, since it has none or would take too long.
 
