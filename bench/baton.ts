@@ -32,9 +32,9 @@ export const inTurns = async (
 ): Promise<ReadonlyArray<Ran>> => {
   const started = processes.map((args) => {
     const child = fork(file, args, { execArgv: [...execArgv], env, stdio: ["ignore", "pipe", "pipe", "ipc"] })
-    return { child, ran: ranOf(child), left: patience, isOver: false, isKilled: false, next: pause(child) }
+    return { child, ran: ranOf(child), first: pause(child), left: patience, isOver: false, isKilled: false }
   })
-  await Promise.all(started.map(({ next }) => next))
+  for (const each of started) each.isOver = await each.first === "ended"
   while (started.some(({ isOver }) => !isOver)) {
     for (const each of started) {
       if (each.isOver) continue
@@ -43,9 +43,9 @@ export const inTurns = async (
         each.isKilled = true
         each.child.kill("SIGKILL")
       }, each.left)
-      each.next = pause(each.child)
+      const next = pause(each.child)
       each.child.send("go")
-      each.isOver = await each.next === "ended"
+      each.isOver = await next === "ended"
       clearTimeout(timer)
       each.left -= performance.now() - from
     }

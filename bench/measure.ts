@@ -81,8 +81,9 @@ const growing = async (
     const last = found.at(-1)
     if (last !== undefined && last.warm.known * (size / last.size) ** 2 > patience * 1_000_000) break
     const sized = await work(size)
-    found.push({ ...sized, size, warm: await warm(sized.run, sized.first) })
-    if (!isTogether) costs.push(...await costsOf(found.slice(-1).map(({ warm }) => warm)))
+    const ready = await warm(sized.run, sized.first)
+    found.push({ ...sized, size, warm: ready })
+    if (!isTogether) costs.push(...await costsOf([ready]))
   }
   if (isTogether) costs.push(...await costsOf(found.map(({ warm }) => warm)))
   return Object.assign(

@@ -48,7 +48,8 @@ export const toObject = (params: unknown): object => {
 }
 
 /** Whether a value is an object in JSON's sense. */
-export const isObject = (u: unknown): u is object => typeof u === "object" && u !== null && !Array.isArray(u)
+export const isObject = (u: unknown): u is { readonly [key: string]: unknown } =>
+  typeof u === "object" && u !== null && !Array.isArray(u)
 
 const mostCharacters = 4_000_000
 const mostLevels = 200

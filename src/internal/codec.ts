@@ -11,9 +11,9 @@ import * as Plain from "./plain.ts"
 import * as Results from "./results.ts"
 
 /**
- * A schema's JSON codec. Both directions give an Effect that is already an `Exit` when the schema needs neither
- * services nor time, so that a caller can go on without a step of the runtime. What comes out shares nothing mutable
- * with what went in. A check that throws is a defect of the Effect, or thrown.
+ * A schema's JSON codec. `decode` and `encode` give an Effect that is already an `Exit` when the schema needs neither
+ * services nor time. What comes out shares nothing mutable with what went in. A check that throws is a defect of the
+ * Effect, or thrown.
  */
 export interface Codec {
   /** `decode` of what JSON holds as it is, at once; `Plain.unread` of all else. */

@@ -6,6 +6,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
+import * as Arguments from "./arguments.ts"
 
 /** What a reader gives for a value that it does not know. */
 export const unread: unique symbol = Symbol("toolfold/plain/unread")
@@ -21,30 +22,30 @@ export const reader = (ast: AST.AST): Reader | undefined => readerOf(ast, inward
 /** The same for the way back. */
 export const writer = (ast: AST.AST): Reader | undefined => readerOf(ast, outward)
 
-/** A way to go: what a check sees of what was given and what was read of it, and the readers that are made. */
-interface Way {
+/** Inward or outward: what a check sees of what was given and what was read of it, and the readers that are made. */
+interface Direction {
   readonly seen: (given: unknown, read: unknown) => unknown
   /** A schema may share its parts, many times over. */
   readonly readers: WeakMap<AST.AST, { readonly read: Reader | undefined }>
 }
 
-const inward: Way = { seen: (_, read) => read, readers: new WeakMap() }
+const inward: Direction = { seen: (_, read) => read, readers: new WeakMap() }
 
 // A check sees what is written with all that is in it and not in the schema.
-const outward: Way = { seen: (given) => given, readers: new WeakMap() }
+const outward: Direction = { seen: (given) => given, readers: new WeakMap() }
 
-const readerOf = (ast: AST.AST, way: Way): Reader | undefined => {
-  const known = way.readers.get(ast)
+const readerOf = (ast: AST.AST, direction: Direction): Reader | undefined => {
+  const known = direction.readers.get(ast)
   if (known !== undefined) return known.read
-  const read = isPlain(ast) ? checked(unchecked(ast, way), ast, way) : undefined
-  way.readers.set(ast, { read })
+  const read = isPlain(ast) ? checked(unchecked(ast, direction), ast, direction) : undefined
+  direction.readers.set(ast, { read })
   return read
 }
 
 const isPlain = (ast: AST.AST): boolean =>
   ast.encoding === undefined && !("encodingChecks" in ast && ast.encodingChecks !== undefined)
 
-const unchecked = (ast: AST.AST, way: Way): Reader | undefined => {
+const unchecked = (ast: AST.AST, direction: Direction): Reader | undefined => {
   switch (ast._tag) {
     case "String":
       return (u) => typeof u === "string" ? u : unread
@@ -57,11 +58,11 @@ const unchecked = (ast: AST.AST, way: Way): Reader | undefined => {
     case "Literal":
       return (u) => u === ast.literal ? u : unread
     case "Objects":
-      return objects(ast, way)
+      return objects(ast, direction)
     case "Arrays":
-      return arrays(ast, way)
+      return arrays(ast, direction)
     case "Union":
-      return union(ast, way)
+      return union(ast, direction)
     default:
       return undefined
   }
@@ -72,7 +73,7 @@ interface Holds {
   (u: unknown, ast: AST.AST): boolean
 }
 
-const checked = (read: Reader | undefined, ast: AST.AST, { seen }: Way): Reader | undefined => {
+const checked = (read: Reader | undefined, ast: AST.AST, { seen }: Direction): Reader | undefined => {
   if (read === undefined || ast.checks === undefined) return read
   const checks = checksOf(ast.checks)
   return (u) => {
@@ -108,23 +109,22 @@ interface Field {
   readonly isOptional: boolean
 }
 
-const objects = ({ indexSignatures, propertySignatures }: AST.Objects, way: Way): Reader | undefined => {
+const objects = ({ indexSignatures, propertySignatures }: AST.Objects, direction: Direction): Reader | undefined => {
   const fields = propertySignatures.flatMap(({ name, type }): ReadonlyArray<Field> => {
-    const read = readerOf(type, way)
+    const read = readerOf(type, direction)
     return typeof name !== "string" || name === "__proto__" || read === undefined
       ? []
       : [{ name, read, isOptional: AST.isOptional(type) }]
   })
   if (indexSignatures.length > 0 || fields.length === 0 || fields.length < propertySignatures.length) return undefined
   return (u) => {
-    if (!isRecord(u)) return unread
+    if (!Arguments.isObject(u)) return unread
     const out: Record<string, unknown> = {}
     for (const { isOptional, name, read } of fields) {
       // One that must be there is there if it has a value; whether it is costs several times as much to ask.
-      const isThere = !isOptional || name in u
-      if (!isThere) continue
-      const given = u[name]
-      const value = read(given)
+      // Whether it is there costs several times as much to ask as its value, which says it of one that must be there.
+      if (isOptional && !(name in u)) continue
+      const value = read(u[name])
       if (value === unread) return unread
       out[name] = value
     }
@@ -132,12 +132,9 @@ const objects = ({ indexSignatures, propertySignatures }: AST.Objects, way: Way)
   }
 }
 
-const isRecord = (u: unknown): u is { readonly [key: string]: unknown } =>
-  typeof u === "object" && u !== null && !Array.isArray(u)
-
 /** Lists, not tuples. */
-const arrays = ({ elements, rest: [item, ...more] }: AST.Arrays, way: Way): Reader | undefined => {
-  const read = item && readerOf(item, way)
+const arrays = ({ elements, rest: [item, ...more] }: AST.Arrays, direction: Direction): Reader | undefined => {
+  const read = item && readerOf(item, direction)
   if (read === undefined || elements.length > 0 || more.length > 0) return undefined
   return (u) => {
     if (!Array.isArray(u)) return unread
@@ -153,10 +150,10 @@ const arrays = ({ elements, rest: [item, ...more] }: AST.Arrays, way: Way): Read
 }
 
 /** Literals, or members of which no two are of one type: Schema would look at no other of them first. */
-const union = ({ options, types }: AST.Union, way: Way): Reader | undefined => {
+const union = ({ options, types }: AST.Union, direction: Direction): Reader | undefined => {
   const kinds = new Set(types.map(kindOf))
   const isClear = types.every(isLiteral) || (kinds.size === types.length && !kinds.has("Union"))
-  const readers = types.map((type) => readerOf(type, way)).filter((read) => read !== undefined)
+  const readers = types.map((type) => readerOf(type, direction)).filter((read) => read !== undefined)
   if (options?.mode === "oneOf" || !isClear || readers.length < types.length) return undefined
   return (u) => {
     for (const read of readers) {

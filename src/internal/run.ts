@@ -166,8 +166,9 @@ export const hear = (run: Run, reply: Provider.Reply): Batch => {
   const idOf = Arriving.idsOf(run, reply.content)
   const content = reply.content.slice()
   // Loops here and in `settle` because a turn would pay for what a function closes over.
-  for (let at = 0; at < content.length; at++) {
-    const part = content[at] as Prompt.AssistantMessagePart // it is below the length
+  let next = 0
+  for (const part of reply.content) {
+    const at = next++
     if (part.type !== "tool-call") {
       isSpoken = true
       if (part.type === "text") text += part.text
@@ -244,7 +245,7 @@ export const settle = (run: Run, batch: Batch, reason: string): Settled => {
 }
 
 const told = (place: Place): Prompt.ToolResultPart => {
-  const outcome = outcomeOf(place, midway)
+  const outcome = outcomeOf(place, midway) // `settle` has given it one
   const parts = outcome._tag === "Success" ? outcome.parts : undefined
   const { id, name } = place.call
   return Transcript.result(id, name, Turn.isError(outcome), Turn.told(outcome), parts)
